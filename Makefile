@@ -1,0 +1,44 @@
+# The two commands: `make run` executes the book, `make test` checks it. Both need Python 3.11 or newer, and nothing else.
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lab bench clean
+
+SCALE  ?= laptop
+# The first interpreter on the path that is new enough; or say which: make run PYTHON=/path/to/python
+PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
+            $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+VENV   := .venv
+PY     := $(VENV)/bin/python
+READY  := $(VENV)/.installed
+VIEWER := $(VENV)/share/jupyter/lab/settings/overrides.json
+
+help:  ## show this list
+	@grep -E '^[a-z]+:.*##' Makefile | sed -E 's/^([a-z]+):.*## */  make \1\t/'
+
+run: $(READY)  ## execute every notebook into outputs/laptop (SCALE=tiny or paper for another scale)
+	@$(PY) -m nsr run all --scale $(SCALE)
+
+test: $(READY)  ## run every test, notebooks at the tiny scale included
+	@$(PY) -m pytest
+
+lab: $(READY) $(VIEWER)  ## open the notebooks in JupyterLab
+	@$(PY) -m jupyterlab notebooks/00_start_here.py
+
+bench: $(READY)  ## measure our speed against the published way, as ratios
+	@set -e; for script in tests/bench/bench_*.py; do echo "== $$script"; $(PY) $$script; done
+
+clean:  ## remove the environment and every output but the reference results
+	rm -rf $(VENV) outputs/tiny outputs/laptop outputs/paper
+
+# The stamp is written last, so an interrupted installation is taken up again, and a finished one never repeated.
+$(READY): pyproject.toml constraints.txt
+	@test -n "$(PYTHON)" || { echo "No Python 3.11 or newer found. Install one, or: make run PYTHON=/path/to/python"; exit 1; }
+	@echo "Making $(VENV) with $(PYTHON) and installing; the first time takes a few minutes."
+	@$(PY) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv $(VENV) || { echo "Could not make $(VENV). On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+	@$(PY) -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[test]'
+	@touch $(READY)
+
+# JupyterLab opens .py files as notebooks by default, in this environment only.
+$(VIEWER): $(READY)
+	@mkdir -p $(@D)
+	@echo '{"@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"python": "Jupytext Notebook"}}}' > $@
