@@ -17,7 +17,8 @@ _HOME = {
     "items": ("sample_items", "saturate"),
     "checkpoint": ("load",),
     "problem": ("Problem",),
-    "engine": ("solve", "solve_all"),
+    "engine": ("solve", "solve_all", "Budget"),
+    "bias": ("TrainingSet",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [*_MODULE_OF]
