@@ -1,0 +1,50 @@
+"""The command line: `python -m nsr run 04 --scale laptop -p beam_size 50` and `python -m nsr train nesymres --scale laptop`."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Sequence
+
+import yaml
+
+from nsr import lab
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what a command line asks for and return its exit code: 0 done, 1 a notebook failed, 2 the request made no sense."""
+    parser = argparse.ArgumentParser(prog="python -m nsr", description="Run the book of notebooks, or train a network.")
+    commands = parser.add_subparsers(dest="command", required=True)
+
+    run = commands.add_parser("run", help="execute a notebook (or all of them) into outputs/<scale>/")
+    run.add_argument("notebook", help="a number (04), a name or its beginning, or 'all'")
+    run.add_argument("--force", action="store_true", help="run it again even if it is up to date")
+    run.add_argument("--limit", type=float, metavar="SECONDS", help="stop a notebook after so many seconds")
+
+    train = commands.add_parser("train", help="train a network and keep its weights")
+    train.add_argument("name", help="which network, for instance nesymres")
+
+    for command in (run, train):
+        command.add_argument("--scale", default="laptop", metavar="|".join(lab.SCALES), help="how large (default: laptop)")
+        command.add_argument("-p", dest="overrides", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="set a parameter")
+
+    options = parser.parse_args(arguments)
+    overrides = dict(options.overrides)
+    try:
+        if options.command == "run":
+            return lab.run_all(options.scale, only=options.notebook, overrides=overrides, limit=options.limit, force=options.force)
+        lab.check_scale(options.scale)
+        from nsr import training  # late: it brings torch along
+
+        training.main(options.name, options.scale, {name: yaml.safe_load(value) for name, value in overrides.items()})
+        return 0
+    except lab.LabError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a kernel we started is ended too
+    sys.exit(main())

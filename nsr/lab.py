@@ -1,0 +1,278 @@
+"""The laboratory: find a notebook, settle its parameters, run it, and keep what it made together with how it was made.
+
+    outputs/<scale>/<notebook>/            <notebook>.ipynb, <notebook>.html, figures/, metrics.json
+    outputs/<scale>/<notebook>@name=value/ the same for a run with parameters of the reader's own
+    outputs/<scale>/index.html             the book
+
+What a notebook itself needs of the laboratory is in `nsr.records`, and can be had from here.
+"""
+
+import ast
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from nsr import kernel, pages
+from nsr.records import (  # noqa: F401  what notebooks call as lab.something
+    EVERY, OUTPUTS, PACKAGE, REFERENCE, ROOT, atomic_write, birth_certificate, clock, digest, figure_dir, git_state, headless, progress,
+    read_table, record, short, timed, to_json, uses, write_table,
+)
+
+SCALES = ("tiny", "laptop", "paper")
+LIMITS: dict[str, float | None] = {"tiny": 180, "laptop": 3600, "paper": None}  # seconds per notebook
+NOTEBOOKS = ROOT / "notebooks"
+PARAMS = ROOT / "params"
+WEIGHTS = (".safetensors", ".npz")  # what a run depends on in outputs/reference without reading it by `read_table`
+KINDS = {"int": int, "float": float, "str": str, "bool": bool}
+
+
+class LabError(Exception):
+    """Something the reader asked for that cannot be done; the message says what can."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A line of a notebook's parameters cell: `name: kind = default  # comment`."""
+
+    name: str
+    kind: str
+    default: Any
+
+
+# ---- notebooks and their parameters -------------------------------------------------------------------------------------------
+
+def notebooks() -> dict[str, Path]:
+    """Every notebook of the book by name, in order."""
+    return {path.stem: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.py"))}
+
+
+def find(wanted: str) -> Path:
+    """The notebook with this number, name, or beginning of a name."""
+    known = notebooks()
+    beginning = f"{int(wanted):02d}_" if wanted.isdecimal() else wanted.removesuffix(".py")
+    hits = [beginning] if beginning in known else [name for name in known if name.startswith(beginning)]
+    if len(hits) == 1:
+        return known[hits[0]]
+    raise LabError(f"{'No' if not hits else 'More than one'} notebook is called {wanted!r}. There are: {', '.join(hits or known)}.")
+
+
+def check_scale(scale: str) -> None:
+    if scale not in SCALES:
+        raise LabError(f"There is no scale {scale!r}. The scales are: {', '.join(SCALES)}.")
+
+
+def parameters_of(notebook: Path) -> dict[str, Parameter]:
+    """The parameters a notebook declares, read from its parameters cell without running it."""
+    import jupytext
+
+    cells = [cell for cell in jupytext.read(notebook).cells if "parameters" in cell.metadata.get("tags", [])]
+    if len(cells) != 1:
+        raise LabError(f"{notebook.name} has {len(cells)} cells tagged 'parameters', and needs exactly one.")
+    found = {}
+    for line in ast.parse(cells[0].source).body:
+        match line:
+            case ast.AnnAssign(target=ast.Name(name), annotation=ast.Name(kind), value=ast.expr() as value) if kind in KINDS:
+                try:
+                    found[name] = Parameter(name, kind, ast.literal_eval(value))
+                    continue
+                except ValueError:
+                    pass
+        raise LabError(
+            f"{notebook.name}: the parameters cell may only hold lines like 'beam_size: int = 5  # comment', not: {ast.unparse(line)}"
+        )
+    return found
+
+
+def settle(notebook: Path, scale: str, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The parameters of a run: the notebook's defaults, then params/<scale>.yaml, then what the reader asked for."""
+    check_scale(scale)
+    declared = parameters_of(notebook)
+    settled = {name: parameter.default for name, parameter in declared.items()}
+    at_scale = params(scale).get(notebook.stem) or {}
+    for source, values in ((f"params/{scale}.yaml", at_scale), ("the command", overrides or {})):
+        for name, value in values.items():
+            if name == "scale":
+                raise LabError(f"The scale is not a parameter to set in {source}: it is chosen with --scale.")
+            if name not in declared:
+                choices = ", ".join(choice for choice in declared if choice != "scale")
+                raise LabError(f"{notebook.stem} has no parameter {name!r} (given in {source}). It has: {choices}.")
+            settled[name] = _cast(declared[name], value, notebook.stem)
+    return settled | {"scale": scale}
+
+
+def params(scale: str) -> dict[str, dict[str, Any]]:
+    """What params/<scale>.yaml says: notebook → parameter → value."""
+    path = PARAMS / f"{scale}.yaml"
+    return (yaml.safe_load(path.read_text()) or {}) if path.exists() else {}
+
+
+def _cast(parameter: Parameter, value: Any, notebook: str) -> Any:
+    """A value as its parameter's kind; text from a command line is understood, anything else must fit."""
+    try:
+        match parameter.kind, value:
+            case "bool", bool() | "true" | "True" | "false" | "False":
+                return str(value).lower() == "true"
+            case "int", str() | float() if float(value) == int(float(value)):  # 1e5 is an integer too
+                return int(value) if isinstance(value, str) and value.lstrip("+-").isdecimal() else int(float(value))
+            case ("int", int()) | ("float", int() | float() | str()) if not isinstance(value, bool):
+                return KINDS[parameter.kind](value)
+            case "str", str():
+                return value
+    except (ValueError, OverflowError):
+        pass
+    raise LabError(f"{notebook}: {parameter.name} is {parameter.kind}, and {value!r} is not.")
+
+
+# ---- what a run depends on ----------------------------------------------------------------------------------------------------
+
+def fingerprint(notebook: Path, parameters: Mapping[str, Any]) -> str:
+    """A hash of all that decides a run's results: the notebook, its parameters, the source of nsr, the reference weights."""
+    source = sorted(PACKAGE.rglob("*.py"))
+    weights = sorted(path for path in REFERENCE.rglob("*") if path.suffix in WEIGHTS)
+    named = [part for path in source + weights for part in (os.path.relpath(path, PACKAGE), path)]
+    return digest(notebook, to_json(dict(sorted(parameters.items()))), *named)
+
+
+def up_to_date(folder: Path, expected: str) -> bool:
+    """Whether this folder holds a finished run of exactly these things, and the tables it read are still the same."""
+    try:
+        metrics = json.loads((folder / "metrics.json").read_text())
+    except (OSError, ValueError):
+        return False
+    inputs = metrics.get("inputs", {})
+    return (
+        metrics.get("status") == "ok" and metrics.get("fingerprint") == expected
+        and any(folder.glob("*.ipynb")) and any(folder.glob("*.html"))
+        and all(digest(ROOT / name) == known for name, known in inputs.items())
+    )
+
+
+def folder_of(notebook: Path, scale: str, parameters: Mapping[str, Any]) -> Path:
+    """Where a run belongs; one with parameters of the reader's own gets a folder that says so, and never replaces the book's page."""
+    usual = settle(notebook, scale)
+    own = ",".join(f"{name}={value}" for name, value in sorted(parameters.items()) if value != usual[name])
+    if not own:
+        return OUTPUTS / scale / notebook.stem
+    safe = re.sub(r"[^\w.=,+-]", "_", own)
+    return OUTPUTS / scale / f"{notebook.stem}@{safe if safe == own and len(own) < 100 else f'{safe[:80]}-{digest(own)}'}"
+
+
+# ---- running ------------------------------------------------------------------------------------------------------------------
+
+def run(
+    wanted: str, scale: str = "laptop", overrides: Mapping[str, Any] | None = None, *,
+    limit: float | None = None, force: bool = False, tell: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Run one notebook, unless what it would make is already there, and return its metrics (with "folder" and "fresh").
+
+    A notebook that fails or takes too long still leaves its executed copy; look at metrics["status"].
+    """
+    notebook = find(wanted)
+    parameters = settle(notebook, scale, overrides)
+    folder = folder_of(notebook, scale, parameters)
+    state = fingerprint(notebook, parameters)
+    if not force and up_to_date(folder, state):
+        return json.loads((folder / "metrics.json").read_text()) | {"folder": folder, "fresh": False}
+
+    working = folder.with_name(f".{folder.name}.partial-{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        working.mkdir(parents=True)
+        declared = parameters_of(notebook)
+        injected = {name: value for name, value in parameters.items() if name not in declared or value != declared[name].default}
+        certificate = birth_certificate(parameters, parameters.get("seed"))
+        with timed(certificate):
+            status, error = kernel.execute(notebook, working, injected, limit or LIMITS[scale], tell or (lambda line: None))
+        metrics = {"notebook": notebook.stem, "scale": scale, "status": status, "error": error} | certificate | _gathered(working)
+        metrics["fingerprint"] = state
+        shutil.rmtree(working / "state")
+        atomic_write(working / "metrics.json", to_json(metrics) + "\n")
+        pages.write_page(working, notebook, metrics)
+        _publish(working, folder)
+        pages.bind(folder.parent, list(notebooks().values()))
+    except OSError as error:
+        raise LabError(f"Cannot write the results to {short(folder.parent)} ({error.strerror or error}). "
+                       "Make the folder writable, or choose another one: NSR_OUTPUTS=/some/folder python -m nsr run ...") from error
+    finally:
+        shutil.rmtree(working, ignore_errors=True)
+    return metrics | {"folder": folder, "fresh": True}
+
+
+def _gathered(working: Path) -> dict[str, Any]:
+    """What the notebook recorded, drew and read."""
+    results, inputs, figures = working / "state" / "results.json", working / "state" / "inputs.txt", working / "figures"
+    names = sorted(set(inputs.read_text().splitlines())) if inputs.exists() else []
+    return {
+        "results": json.loads(results.read_text()) if results.exists() else {},
+        "figures": sorted(path.name for path in figures.iterdir()) if figures.exists() else [],
+        "inputs": {name: digest(ROOT / name) for name in names},
+    }
+
+
+def _publish(working: Path, folder: Path) -> None:
+    """Put a finished run in its place. Two runs that finish together both succeed, and the later one stays."""
+    old = working.with_name(working.name + "-old")
+    for _ in range(100):
+        with contextlib.suppress(FileNotFoundError):
+            os.rename(folder, old)
+        try:
+            os.rename(working, folder)
+            return
+        except OSError:  # the other run's folder came in between
+            time.sleep(0.01)
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+    raise OSError(f"could not replace {folder.name}")
+
+
+def run_all(scale: str, *, limit: float | None = None, force: bool = False, only: str = "all", overrides: Mapping[str, Any] | None = None) -> int:
+    """Run one notebook or the whole book, saying how it goes; the exit code is 1 if any notebook failed."""
+    check_scale(scale)
+    names = list(notebooks()) if only == "all" else [find(only).stem]
+    if only == "all" and overrides:
+        raise LabError("Parameters are given to one notebook, not to all of them: python -m nsr run NN -p name value.")
+    failed = []
+    for number, name in enumerate(names, start=1):
+        label = f"[{number}/{len(names)}] {name}"
+        metrics = run(name, scale, overrides, limit=limit, force=force, tell=_teller(label))
+        page = short(metrics["folder"] / f"{name}.html")
+        ending = f"{metrics['status']} in {clock(metrics['seconds'])}" if metrics["fresh"] else "up to date"
+        print(f"{_CLEAR}{label}: {ending} → {page}", flush=True)
+        if metrics["status"] != "ok":
+            failed.append(name)
+            print(metrics["error"], file=sys.stderr, flush=True)
+    if only == "all":
+        print(f"The book: {short(OUTPUTS / scale / 'index.html')}")
+    if failed:
+        print(f"Not everything went through: {', '.join(failed)}.", file=sys.stderr)
+    return 1 if failed else 0
+
+
+_CLEAR = "\r\033[K" if sys.stdout.isatty() else ""
+
+
+def _teller(label: str) -> Callable[[str], None]:
+    """For a person a line that keeps changing; for a log a plain line at most every ten seconds."""
+    person, last = sys.stdout.isatty(), 0.0
+
+    def tell(line: str) -> None:
+        nonlocal last
+        if person:
+            width = shutil.get_terminal_size().columns - 1
+            print(f"{_CLEAR}{label}: {line}"[: width + len(_CLEAR)], end="", flush=True)
+        elif time.monotonic() - last >= EVERY:
+            if last:  # nothing is said about a notebook that takes less than ten seconds
+                print(f"{label}: {line}", flush=True)
+            last = time.monotonic()
+
+    return tell
