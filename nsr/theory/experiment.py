@@ -1,0 +1,141 @@
+"""The last-token experiment from end to end: networks of several depths and seeds, one table of right answers by formula depth.
+
+`python -m nsr.theory.experiment` makes outputs/reference/laptop/results/last_token.csv, one network at a time; a run that was
+interrupted goes on where it stopped.
+"""
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pandas as pd
+import torch
+
+from nsr import records
+from nsr.theory.last_token import Examples, correct, make_examples, token_counts, train
+
+TABLE = records.REFERENCE / "laptop" / "results" / "last_token.csv"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the networks are trained and tested on. Formulae of up to `train_depth` in at most `max_tokens` tokens are familiar
+    ground; the longer ones are deeper, longer, and never trained on."""
+
+    train_depth: int = 4
+    max_tokens: int = 40
+    longer_depth: int = 7
+    longer_tokens: int = 80
+    per_depth: int = 20_000  # training problems of each depth
+    n_test: int = 600  # test problems of each depth and kind
+    steps: int = 2_000
+    batch: int = 32
+    width: int = 64
+    rate: float = 1.5e-3
+
+
+def held_out(setting: Setting) -> dict[str, Examples]:
+    """The test problems, the same for every network: "familiar" as in training, and "longer"."""
+    rng = np.random.default_rng(20_240_101)
+    depths = range(2, setting.train_depth + 1)
+    familiar = make_examples(depths, setting.n_test, rng, max_tokens=setting.max_tokens)
+    depths = range(3, setting.longer_depth + 1)
+    return {
+        "familiar": familiar,
+        "longer": make_examples(depths, setting.n_test, rng, min_tokens=setting.max_tokens + 1, max_tokens=setting.longer_tokens),
+    }
+
+
+def training_set(setting: Setting, seed: int) -> Examples:
+    """The training problems of a seed."""
+    rng = np.random.default_rng([7, seed])
+    return make_examples(range(2, setting.train_depth + 1), setting.per_depth, rng, max_tokens=setting.max_tokens)
+
+
+def score(right: np.ndarray, tests: Examples, seen: set[bytes], **about) -> pd.DataFrame:
+    """One row per formula depth: problems and right answers, all and unseen in training."""
+    fresh = np.array([_key(row) not in seen for row in tests.ids])
+    rows = []
+    for depth in np.unique(tests.depth):
+        here = tests.depth == depth
+        rows.append({
+            **about, "depth": int(depth), "n": int(here.sum()), "right": int(right[here].sum()),
+            "n_unseen": int((here & fresh).sum()), "right_unseen": int(right[here & fresh].sum()),
+        })
+    return pd.DataFrame(rows)
+
+
+def _key(ids: np.ndarray) -> bytes:
+    return ids[ids > 0].astype(np.int8).tobytes()
+
+
+def run_network(setting: Setting, n_layers: int, seed: int, training: Examples, tests: dict[str, Examples], seen: set[bytes]) -> pd.DataFrame:
+    """Train one network and score it on both test sets."""
+    start, recent = time.process_time(), []
+    model = train(
+        training, n_layers, setting.steps, seed, width=setting.width, batch=setting.batch, rate=setting.rate,
+        report=lambda step, loss: recent.append(loss),
+    )
+    about = {"n_layers": n_layers, "seed": seed, "loss": round(float(np.mean(recent[-100:])), 4)}
+    about["cpu_seconds"] = round(time.process_time() - start, 1)
+    return pd.concat([score(correct(model, test), test, seen, **about, kind=name) for name, test in tests.items()])
+
+
+def run_counts(seed: int, training: Examples, tests: dict[str, Examples], seen: set[bytes]) -> pd.DataFrame:
+    """The trivial baseline: boosted trees on token counts alone, which never see the order. Listed as 0 layers."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    start = time.process_time()
+    model = HistGradientBoostingClassifier(random_state=seed).fit(token_counts(training), training.label)
+    about = {"n_layers": 0, "seed": seed, "loss": float("nan"), "cpu_seconds": round(time.process_time() - start, 1)}
+    right = {name: model.predict(token_counts(test)) == test.label for name, test in tests.items()}
+    return pd.concat([score(right[name], test, seen, **about, kind=name) for name, test in tests.items()])
+
+
+def run(setting: Setting, layers: Sequence[int], seeds: Sequence[int], done: pd.DataFrame | None = None, save=None) -> pd.DataFrame:
+    """All networks of all seeds as one table; `done` rows are kept and not made again, `save(table)` is called after each network."""
+    table = pd.DataFrame() if done is None else done
+    finished = set() if table.empty else set(zip(table.n_layers, table.seed))
+    tests = held_out(setting)
+    jobs = [(seed, n_layers) for seed in seeds for n_layers in (0, *layers) if (n_layers, seed) not in finished]
+    training, of_seed = None, None
+    for seed, n_layers in records.progress(jobs, label="networks"):
+        if of_seed != seed:
+            training, of_seed = training_set(setting, seed), seed
+            seen = {_key(row) for row in training.ids}
+        if n_layers == 0:
+            made = run_counts(seed, training, tests, seen)
+        else:
+            made = run_network(setting, n_layers, seed, training, tests, seen)
+        table = pd.concat([table, made], ignore_index=True)
+        if save is not None:
+            save(table)
+    return table
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    setting, layers, seeds = Setting(), (1, 2, 3, 4, 5, 6), (0, 1, 2)
+    parameters = asdict(setting) | {"layers": layers, "seeds": seeds}
+
+    def save(table: pd.DataFrame) -> None:
+        certificate = records.birth_certificate(parameters, seed=0, seconds=float(table.groupby(["n_layers", "seed"]).cpu_seconds.first().sum()))
+        records.write_table(table, TABLE, certificate)
+
+    save(run(setting, layers, seeds, unfinished(parameters), save))
+
+
+def unfinished(parameters: dict) -> pd.DataFrame | None:
+    """The stored table, if it was made with the same parameters; else None, to begin afresh."""
+    certificate = records.certificate_path(TABLE)
+    if not (TABLE.exists() and certificate.exists()):
+        return None
+    known = json.loads(certificate.read_text())["parameters"]
+    return records.read_table(TABLE) if known == json.loads(records.to_json(parameters)) else None
+
+
+if __name__ == "__main__":
+    main()
