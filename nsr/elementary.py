@@ -1,4 +1,4 @@
-"""sin, cos, tan and exp on a row of points, written so that the compiler vectorises them.
+"""sin, cos, tan and exp on one row of a matrix, all points at once, written so that the compiler vectorises them.
 
 The functions of the C library work on one number at a time and take most of the time of an evaluation; these are about three times
 faster and agree with them to 3 units in the last place. The recipe is the classical one: subtract the nearest multiple of π/2 (or of
@@ -13,10 +13,10 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-# fastmath stays off everywhere: nan and inf have to arrive where the mathematics is undefined, and the order of the
-# additions in the range reductions is what makes them exact. cache keeps the machine code between sessions.
-COMPILE = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": False}
+from nsr.compiling import COMPILE
 
+# The order of the additions in the range reductions is what makes them exact.
+# Rows are passed as a matrix and an index: a view of a row costs more, in counted references, than the work on its points.
 ROUND = 1.5 * 2.0**52  # adding it moves the nearest integer into the lowest bits of a float64; subtracting it gives it back
 PI_2_HIGH, PI_2_MIDDLE, PI_2_LOW = 1.57079632673412561417, 6.07710050630396597660e-11, 2.02226624879595063154e-21
 LN_2_HIGH, LN_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10  # few bits each: a multiple of them is exact
@@ -56,57 +56,57 @@ def by_quadrant(s, c, q):
 
 
 @njit(**COMPILE)
-def has_large_angle(row: np.ndarray) -> bool:
+def has_large_angle(rows: np.ndarray, t: int) -> bool:
     """Whether an angle is too large for the fast reduction (nan is not: it goes through)."""
     large = False
-    for p in range(row.size):
-        large |= abs(row[p]) > LARGEST_ANGLE
+    for p in range(rows.shape[1]):
+        large |= abs(rows[t, p]) > LARGEST_ANGLE
     return large
 
 
 @njit(**COMPILE)
-def sin_row(row: np.ndarray, quarter: int) -> None:
-    """Replace u by sin(u + quarter·π/2): quarter 0 is sin, quarter 1 is cos."""
-    if has_large_angle(row):
-        for p in range(row.size):
-            row[p] = math.cos(row[p]) if quarter else math.sin(row[p])
+def sin_row(rows: np.ndarray, t: int, quarter: int) -> None:
+    """Replace u in row t by sin(u + quarter·π/2): quarter 0 is sin, quarter 1 is cos."""
+    if has_large_angle(rows, t):
+        for p in range(rows.shape[1]):
+            rows[t, p] = math.cos(rows[t, p]) if quarter else math.sin(rows[t, p])
     else:
-        for p in range(row.size):
-            s, c, q = reduced_sin_cos(row[p])
-            row[p] = by_quadrant(s, c, q + quarter)
+        for p in range(rows.shape[1]):
+            s, c, q = reduced_sin_cos(rows[t, p])
+            rows[t, p] = by_quadrant(s, c, q + quarter)
 
 
 @njit(**COMPILE)
-def sin_row_slope(row: np.ndarray, slope: np.ndarray, quarter: int) -> None:
-    """The same, with the derivative in `slope` for the price of one reduction."""
-    if has_large_angle(row):
-        for p in range(row.size):
-            s, c = math.sin(row[p]), math.cos(row[p])
-            row[p], slope[p] = (c, -s) if quarter else (s, c)
+def sin_row_slope(rows: np.ndarray, t: int, slope: int, quarter: int) -> None:
+    """The same, with the derivative in row `slope` for the price of one reduction."""
+    if has_large_angle(rows, t):
+        for p in range(rows.shape[1]):
+            s, c = math.sin(rows[t, p]), math.cos(rows[t, p])
+            rows[t, p], rows[slope, p] = (c, -s) if quarter else (s, c)
     else:
-        for p in range(row.size):
-            s, c, q = reduced_sin_cos(row[p])
-            row[p] = by_quadrant(s, c, q + quarter)
-            slope[p] = by_quadrant(s, c, q + quarter + 1)
+        for p in range(rows.shape[1]):
+            s, c, q = reduced_sin_cos(rows[t, p])
+            rows[t, p] = by_quadrant(s, c, q + quarter)
+            rows[slope, p] = by_quadrant(s, c, q + quarter + 1)
 
 
 @njit(**COMPILE)
-def tan_row(row: np.ndarray) -> None:
+def tan_row(rows: np.ndarray, t: int) -> None:
     """Replace u by tan u."""
-    if has_large_angle(row):
-        for p in range(row.size):
-            row[p] = math.tan(row[p])
+    if has_large_angle(rows, t):
+        for p in range(rows.shape[1]):
+            rows[t, p] = math.tan(rows[t, p])
     else:
-        for p in range(row.size):
-            s, c, q = reduced_sin_cos(row[p])
-            row[p] = (-c if q & 1 else s) / (s if q & 1 else c)
+        for p in range(rows.shape[1]):
+            s, c, q = reduced_sin_cos(rows[t, p])
+            rows[t, p] = (-c if q & 1 else s) / (s if q & 1 else c)
 
 
 @njit(**COMPILE)
-def exp_row(row: np.ndarray) -> None:
+def exp_row(rows: np.ndarray, t: int) -> None:
     """Replace u by exp u = 2ⁿ · exp r with |r| ≤ ln 2 / 2; 2ⁿ in two factors, so that the smallest numbers come out right."""
-    for p in range(row.size):
-        x = row[p]
+    for p in range(rows.shape[1]):
+        x = rows[t, p]
         x = -746.0 if x < -746.0 else x  # 0 below, inf above; written so that nan stays nan
         x = 710.0 if x > 710.0 else x
         n = (x * (1.0 / math.log(2.0)) + ROUND) - ROUND
@@ -117,4 +117,4 @@ def exp_row(row: np.ndarray) -> None:
         q = 1 / 2 + r * (1 / 6 + r * q)
         half = n * 0.5 + ROUND
         rest = (n - (half - ROUND)) + ROUND
-        row[p] = (1.0 + (r + r * r * q)) * float_of((bits_of(half) + 1023) << 52) * float_of((bits_of(rest) + 1023) << 52)
+        rows[t, p] = (1.0 + (r + r * r * q)) * float_of((bits_of(half) + 1023) << 52) * float_of((bits_of(rest) + 1023) << 52)

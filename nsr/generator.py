@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from nsr.canonical import canonical, is_reduced
+from nsr.compiling import COMPILE
 from nsr.expressions import ARITY, CONSTANT, SIMPLIFIED, Prefix, Template, Vocabulary
 
 CHUNK = 500  # raw draws that share a random stream: the unit of work, whatever the number of processes
@@ -55,7 +56,7 @@ def tree_counts(n: int) -> np.ndarray:
     return D
 
 
-@njit(cache=True, nogil=True)
+@njit(**COMPILE)
 def _grow(rng, n_draws, low, high, D, unary, unary_cdf, binary, binary_cdf, first_variable, n_variables, out):
     """Raw draws as token ids, one row each, −1 after the end: trees, then operators and ordered leaves, left to right."""
     for row in range(n_draws):

@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 
 from nsr.canonical import canonical
-from nsr.elementary import COMPILE
+from nsr.compiling import COMPILE
 from nsr.expressions import ARITY, CONSTANT, SIMPLIFIED, Prefix, Template, Vocabulary, check, subtree_end
 from nsr.machine import OPCODES, run
 

@@ -13,7 +13,8 @@ import math
 import numpy as np
 from numba import njit
 
-from nsr.elementary import COMPILE, exp_row, sin_row, sin_row_slope, tan_row
+from nsr.compiling import COMPILE
+from nsr.elementary import exp_row, sin_row, sin_row_slope, tan_row
 from nsr.expressions import BINARY, CONSTANT, UNARY, VARIABLES, ExpressionError, Prefix, check
 
 # C is 0 and x_d is d, so a program shows its variables at a glance; operators follow, binary ones first.
@@ -64,122 +65,128 @@ def run(program: np.ndarray, constants: np.ndarray, X: np.ndarray, stack: np.nda
         op = program[i]
         if op < N_LEAVES:
             top += 1
-            row = stack[top]
             if op == 0:  # right to left, the last constant comes first
                 k -= 1
                 c = constants[k]
                 for p in range(P):
-                    row[p] = c
+                    stack[top, p] = c
             else:
-                x = X[op - 1]
                 for p in range(P):
-                    row[p] = x[p]
-            continue
-        if op < N_BINARY:
-            left, row = stack[top], stack[top - 1]
+                    stack[top, p] = X[op - 1, p]
+        elif op < N_BINARY:
             top -= 1
-            if op == ADD:
-                for p in range(P):
-                    row[p] = left[p] + row[p]
-            elif op == SUB:
-                for p in range(P):
-                    row[p] = left[p] - row[p]
-            elif op == MUL:
-                for p in range(P):
-                    row[p] = left[p] * row[p]
-            else:
-                for p in range(P):
-                    row[p] = left[p] / row[p]
-            continue
-        apply_unary(op, stack[top])
+            apply_binary(op, stack, top)
+        else:
+            apply_unary(op, stack, top)
 
 
 @njit(**COMPILE)
-def apply_unary(op: int, row: np.ndarray) -> None:
-    """Replace a row of values u by f(u)."""
-    P = row.size
+def apply_binary(op: int, stack: np.ndarray, t: int) -> None:
+    """Replace row t by row t+1 (the left operand) combined with row t (the right one)."""
+    P = stack.shape[1]
+    if op == ADD:
+        for p in range(P):
+            stack[t, p] = stack[t + 1, p] + stack[t, p]
+    elif op == SUB:
+        for p in range(P):
+            stack[t, p] = stack[t + 1, p] - stack[t, p]
+    elif op == MUL:
+        for p in range(P):
+            stack[t, p] = stack[t + 1, p] * stack[t, p]
+    else:
+        for p in range(P):
+            stack[t, p] = stack[t + 1, p] / stack[t, p]
+
+
+@njit(**COMPILE)
+def apply_unary(op: int, stack: np.ndarray, t: int) -> None:
+    """Replace the values u in row t by f(u)."""
+    P = stack.shape[1]
     if op == SIN:
-        sin_row(row, 0)
+        sin_row(stack, t, 0)
     elif op == COS:
-        sin_row(row, 1)
+        sin_row(stack, t, 1)
     elif op == TAN:
-        tan_row(row)
+        tan_row(stack, t)
     elif op == EXP:
-        exp_row(row)
+        exp_row(stack, t)
     elif op == LOG:
         for p in range(P):
-            row[p] = math.log(row[p])
+            stack[t, p] = math.log(stack[t, p])
     elif op == SQRT:
         for p in range(P):
-            row[p] = math.sqrt(row[p])
+            stack[t, p] = math.sqrt(stack[t, p])
     elif op == ASIN:
         for p in range(P):
-            row[p] = math.asin(row[p])
+            stack[t, p] = math.asin(stack[t, p])
     elif op == NEG:
         for p in range(P):
-            row[p] = -row[p]
+            stack[t, p] = -stack[t, p]
     elif op == INV:
         for p in range(P):
-            row[p] = 1.0 / row[p]
+            stack[t, p] = 1.0 / stack[t, p]
     elif op == POW2 or op == SQ:
         for p in range(P):
-            row[p] = row[p] * row[p]
+            stack[t, p] = stack[t, p] * stack[t, p]
     elif op == POW3 or op == CB:
         for p in range(P):
-            row[p] = row[p] * row[p] * row[p]
+            stack[t, p] = stack[t, p] * stack[t, p] * stack[t, p]
     elif op == POW4:
         for p in range(P):
-            square = row[p] * row[p]
-            row[p] = square * square
+            square = stack[t, p] * stack[t, p]
+            stack[t, p] = square * square
     elif op == POW5:
         for p in range(P):
-            square = row[p] * row[p]
-            row[p] = square * square * row[p]
+            square = stack[t, p] * stack[t, p]
+            stack[t, p] = square * square * stack[t, p]
 
 
 @njit(**COMPILE)
-def apply_unary_slope(op: int, row: np.ndarray, slope: np.ndarray) -> None:
-    """Replace a row of values u by f(u), and leave f'(u) in `slope`."""
+def apply_unary_slope(op: int, stack: np.ndarray, t: int, s: int) -> None:
+    """Replace the values u in row t by f(u), and leave f'(u) in row s."""
     if op == SIN:
-        sin_row_slope(row, slope, 0)
+        sin_row_slope(stack, t, s, 0)
         return
     if op == COS:
-        sin_row_slope(row, slope, 1)
+        sin_row_slope(stack, t, s, 1)
         return
-    P = row.size
-    slope[:] = row
-    apply_unary(op, row)
+    P = stack.shape[1]
+    for p in range(P):
+        stack[s, p] = stack[t, p]
+    apply_unary(op, stack, t)
     if op == EXP:
-        slope[:] = row
+        for p in range(P):
+            stack[s, p] = stack[t, p]
     elif op == TAN:
         for p in range(P):
-            slope[p] = 1.0 + row[p] * row[p]
+            stack[s, p] = 1.0 + stack[t, p] * stack[t, p]
     elif op == LOG:
         for p in range(P):
-            slope[p] = 1.0 / slope[p]
+            stack[s, p] = 1.0 / stack[s, p]
     elif op == SQRT:
         for p in range(P):
-            slope[p] = 0.5 / row[p]
+            stack[s, p] = 0.5 / stack[t, p]
     elif op == ASIN:
         for p in range(P):
-            slope[p] = 1.0 / math.sqrt(1.0 - slope[p] * slope[p])
+            stack[s, p] = 1.0 / math.sqrt(1.0 - stack[s, p] * stack[s, p])
     elif op == NEG:
-        slope[:] = -1.0
+        for p in range(P):
+            stack[s, p] = -1.0
     elif op == INV:
         for p in range(P):
-            slope[p] = -row[p] * row[p]
+            stack[s, p] = -stack[t, p] * stack[t, p]
     elif op == POW2 or op == SQ:
         for p in range(P):
-            slope[p] = 2.0 * slope[p]
+            stack[s, p] = 2.0 * stack[s, p]
     elif op == POW3 or op == CB:
         for p in range(P):
-            slope[p] = 3.0 * slope[p] * slope[p]
+            stack[s, p] = 3.0 * stack[s, p] * stack[s, p]
     elif op == POW4:
         for p in range(P):
-            slope[p] = 4.0 * slope[p] * slope[p] * slope[p]
+            stack[s, p] = 4.0 * stack[s, p] * stack[s, p] * stack[s, p]
     elif op == POW5:
         for p in range(P):
-            slope[p] = 5.0 * slope[p] * slope[p] * slope[p] * slope[p]
+            stack[s, p] = 5.0 * stack[s, p] * stack[s, p] * stack[s, p] * stack[s, p]
 
 
 @njit(**COMPILE)
@@ -191,69 +198,71 @@ def run_tangents(program: np.ndarray, constants: np.ndarray, wanted: np.ndarray,
     is pushed, and each operator above it multiplies the row by its own partial derivative. Neighbouring constants stand together:
     entry t holds the constants first[t] … first[t-1] - 1. The last row of `stack` is scratch: it needs stack_size + 1 rows.
     """
-    P = X.shape[1]
-    slope = stack[stack.shape[0] - 1]
+    P, slope = X.shape[1], stack.shape[0] - 1
     first = np.empty(stack.shape[0], np.int64)
     k = constants.size
-    first[stack.shape[0] - 1] = k  # first[-1], the end of the range of entry 0
+    first[slope] = k  # that is first[-1], the end of the range of entry 0
     top = -1
     for i in range(program.size - 1, -1, -1):
         op = program[i]
         if op < N_LEAVES:
             top += 1
-            row = stack[top]
             if op == 0:
                 k -= 1
-                row[:] = constants[k]
+                c = constants[k]
+                for p in range(P):
+                    stack[top, p] = c
                 if wanted[k]:
-                    tangents[k, :] = 1.0
+                    for p in range(P):
+                        tangents[k, p] = 1.0
             else:
-                row[:] = X[op - 1]
+                for p in range(P):
+                    stack[top, p] = X[op - 1, p]
             first[top] = k
-            continue
-        if op < N_BINARY:
-            left, row = stack[top], stack[top - 1]
+        elif op < N_BINARY:
             begin, middle, end = first[top], first[top - 1], first[top - 2]
             top -= 1
             first[top] = begin
-            if op == ADD:
+            if op == SUB and any_of(wanted, middle, end):
                 for p in range(P):
-                    row[p] = left[p] + row[p]
-            elif op == SUB:
-                slope[:] = -1.0
-                multiply_rows(tangents, wanted, middle, end, slope)
-                for p in range(P):
-                    row[p] = left[p] - row[p]
+                    stack[slope, p] = -1.0
+                multiply_rows(tangents, wanted, middle, end, stack, slope)
             elif op == MUL:
-                multiply_rows(tangents, wanted, begin, middle, row)
-                multiply_rows(tangents, wanted, middle, end, left)
+                multiply_rows(tangents, wanted, begin, middle, stack, top)
+                multiply_rows(tangents, wanted, middle, end, stack, top + 1)
+            elif op == DIV and any_of(wanted, begin, end):  # d(l/r) = dl/r - l/r · dr/r
                 for p in range(P):
-                    row[p] = left[p] * row[p]
-            else:  # d(l/r) = dl/r - (l/r) dr/r
+                    stack[slope, p] = 1.0 / stack[top, p]
+                multiply_rows(tangents, wanted, begin, end, stack, slope)
                 for p in range(P):
-                    slope[p] = 1.0 / row[p]
-                    row[p] = left[p] / row[p]
-                multiply_rows(tangents, wanted, begin, end, slope)
-                for p in range(P):
-                    slope[p] = -row[p]
-                multiply_rows(tangents, wanted, middle, end, slope)
-            continue
-        begin, end = first[top], first[top - 1]
-        if begin == end:
-            apply_unary(op, stack[top])
+                    stack[slope, p] = -stack[top + 1, p] / stack[top, p]
+                multiply_rows(tangents, wanted, middle, end, stack, slope)
+            apply_binary(op, stack, top)
         else:
-            apply_unary_slope(op, stack[top], slope)
-            multiply_rows(tangents, wanted, begin, end, slope)
+            begin, end = first[top], first[top - 1]
+            if any_of(wanted, begin, end):
+                apply_unary_slope(op, stack, top, slope)
+                multiply_rows(tangents, wanted, begin, end, stack, slope)
+            else:
+                apply_unary(op, stack, top)
 
 
 @njit(**COMPILE)
-def multiply_rows(rows: np.ndarray, wanted: np.ndarray, begin: int, end: int, factor: np.ndarray) -> None:
-    """Multiply the wanted rows from begin to end by a row."""
+def any_of(wanted: np.ndarray, begin: int, end: int) -> bool:
+    """Whether a constant from begin to end is wanted."""
+    found = False
+    for k in range(begin, end):
+        found |= wanted[k]
+    return found
+
+
+@njit(**COMPILE)
+def multiply_rows(tangents: np.ndarray, wanted: np.ndarray, begin: int, end: int, stack: np.ndarray, t: int) -> None:
+    """Multiply the wanted tangents from begin to end by row t of the stack."""
     for k in range(begin, end):
         if wanted[k]:
-            row = rows[k]
-            for p in range(factor.size):
-                row[p] *= factor[p]
+            for p in range(stack.shape[1]):
+                tangents[k, p] *= stack[t, p]
 
 
 def as_columns(X: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from nsr import numerics
+from nsr.compiling import COMPILE
 from nsr.expressions import CONSTANT, VARIABLES, ExpressionError, Prefix, is_valid, n_constants
 from nsr.theory.boolean import AND, NOT, OR, Formula, Symbols, parse
 
@@ -190,7 +191,7 @@ def exact_losses(prefixes: Sequence[Prefix]) -> np.ndarray:
     return _exact_losses(program, ends, POINTS.astype(np.int64), VALUES.astype(np.int64))
 
 
-@njit(cache=True)
+@njit(**COMPILE)
 def _exact_losses(program, ends, points, values):
     losses = np.zeros((ends.size, 3), dtype=np.int64)
     stack = np.empty(program.size + 1, dtype=np.int64)
