@@ -5,6 +5,10 @@ Names are loaded when they are first used, so that `import nsr` is instant and r
 from __future__ import annotations
 
 import importlib
+import os
+
+# Threads that wait for each other by spinning are ten times slower as soon as anything else runs on the machine.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 _HOME = {
     "expressions": ("ExpressionError", "Vocabulary", "SIMPLIFIED", "FULL", "TRANSFORMER4SR", "subtrees", "depth", "complexity",

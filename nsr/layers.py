@@ -1,0 +1,155 @@
+"""Attention blocks of the network: the set encoder's (Lee et al., 2019) and the decoder's.
+
+Every block exists in two arrangements. `post` is the published one (normalise after adding, softmax over the full width in the set
+blocks), `pre` normalises before each product and trains faster at a small scale. Letters: B batch, P points, L tokens, H heads, S seeds,
+h width; R rows (beams) when decoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, heads: int, mask: Tensor | None = None, causal: bool = False, scale: float | None = None
+) -> Tensor:
+    """softmax(q kᵀ · scale) v per head: (B, Lq, h), (B, Lk, h), (B, Lk, h) → (B, Lq, h).
+
+    `mask` (broadcast to B, H, Lq, Lk) is true where a query may look. The head axis is split off and joined again as views, no copies.
+    """
+    q, k, v = (x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (query, key, value))  # (B, H, L, h/H)
+    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, scale=scale)
+    return mixed.transpose(1, 2).flatten(-2)  # (B, Lq, h)
+
+
+class SetAttention(nn.Module):
+    """MAB(Q, Y) of the set transformer: queries look at a source, then one small feed-forward layer, both with a residual.
+
+    post (as published): O = LN(W_q Q + attention),  out = LN(O + ReLU(W O))   — the residual is the *projected* query
+    pre:                 O = Q + attention,          out = O + ReLU(W LN(O))
+    `feedforward` > 0 replaces W by two layers with that many hidden units.
+    """
+
+    def __init__(self, query_width: int, source_width: int, width: int, heads: int, norm: str, feedforward: int, activation: str, bias: bool):
+        super().__init__()
+        self.heads, self.post = heads, norm == "post"
+        self.scale = (width if self.post else width // heads) ** -0.5  # the published softmax divides by √h, not by √(h/H)
+        self.query = nn.Linear(query_width, width, bias)
+        self.source = nn.Linear(source_width, 2 * width, bias)  # keys and values in one product
+        act = ACTIVATIONS[activation]
+        if feedforward:
+            self.feed = nn.Sequential(nn.Linear(width, feedforward, bias), act(), nn.Linear(feedforward, width, bias))
+        else:
+            self.feed = nn.Sequential(nn.Linear(width, width, bias), act())
+        self.norm = nn.LayerNorm(width)
+        if self.post:
+            self.norm_out = nn.LayerNorm(width)
+
+    def forward(self, query: Tensor, source: Tensor, mask: Tensor | None = None, residual: Tensor | None = None) -> Tensor:
+        q = self.query(query)  # (B or 1, Lq, h)
+        if len(q) == 1 and self.heads * q.shape[1] <= q.shape[2]:
+            mixed = self.shared(q[0], source, mask)
+        else:
+            key, value = self.source(source).chunk(2, -1)  # (B, Lk, h) each
+            mixed = attend(q.expand(len(source), -1, -1), key, value, self.heads, mask, scale=self.scale)
+        if self.post:
+            out = self.norm(q + mixed)
+            return self.norm_out(out + self.feed(out))
+        out = (query if residual is None else residual) + mixed
+        return out + self.feed(self.norm(out))
+
+
+    def shared(self, q: Tensor, source: Tensor, mask: Tensor | None) -> Tensor:
+        """The same attention for few queries (m, h) that all sets share, without keys or values of the points, (B, P, c) → (B, m, h).
+
+        q·(W_k x) = (W_kᵀ q)·x and Σ a_p W_v x_p = W_v Σ a_p x_p: the points meet one (c, mH) matrix before the softmax and none after it,
+        which saves half of the products and all of the small ones. The bias of the keys drops out of the softmax.
+        """
+        (m, _), (batch, _, width) = q.shape, source.shape
+        key, value = self.source.weight.unflatten(0, (2, self.heads, -1))  # (H, d, c) each, d = h/H
+        look = torch.einsum("mhd,hdc->mhc", q.unflatten(-1, (self.heads, -1)), key).flatten(0, 1)  # (mH, c)
+        scores = F.linear(source, look * self.scale)  # (B, P, mH)
+        if mask is not None:
+            scores = scores.masked_fill(~mask.view(batch, -1, 1), -torch.inf)
+        mixed = torch.bmm(scores.softmax(1).mT, source)  # (B, mH, c)
+        mixed = torch.bmm(mixed.view(batch * m, self.heads, width).transpose(0, 1), value.mT)  # (H, Bm, d)
+        mixed = mixed.transpose(0, 1).reshape(batch, m, -1)  # (B, m, h)
+        return mixed if self.source.bias is None else mixed + self.source.bias.chunk(2)[1]
+
+
+class InducedBlock(nn.Module):
+    """ISAB(X) = MAB(X, MAB(I, X)): a set attends to itself through m inducing points, at cost O(P m) instead of O(P²)."""
+
+    def __init__(self, in_width: int, width: int, inducing: int, **options):
+        super().__init__()
+        self.inducing = nn.Parameter(torch.empty(1, inducing, width))
+        nn.init.xavier_uniform_(self.inducing)
+        self.gather = SetAttention(width, in_width, width, **options)
+        self.spread = SetAttention(in_width, width, width, **options)
+        self.post = self.gather.post
+        if not self.post:
+            self.norm_points, self.norm_inducing = nn.LayerNorm(width), nn.LayerNorm(width)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        if self.post:
+            return self.spread(x, self.gather(self.inducing, x, mask))
+        normed = self.norm_points(x)  # (B, P, h)
+        summary = self.gather(self.inducing, normed, mask)  # (B, m, h)
+        return self.spread(normed, self.norm_inducing(summary), residual=x)
+
+
+class SeedPooling(nn.Module):
+    """PMA: s learned seed vectors look at the set once, (B, P, h) → (B, s, h)."""
+
+    def __init__(self, width: int, seeds: int, **options):
+        super().__init__()
+        self.seeds = nn.Parameter(torch.empty(1, seeds, width))
+        nn.init.xavier_uniform_(self.seeds)
+        self.block = SetAttention(width, width, width, **options)
+        if not self.block.post:
+            self.norm_points, self.norm_out = nn.LayerNorm(width), nn.LayerNorm(width)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        if self.block.post:
+            return self.block(self.seeds, x, mask)
+        return self.norm_out(self.block(self.seeds, self.norm_points(x), mask))
+
+
+SelfAttention = Callable[[Tensor, Tensor, Tensor], Tensor]  # queries, keys, values of the new tokens → mixed values
+CrossAttention = Callable[[Tensor], Tensor]  # queries → mixed values of the memory
+
+
+class DecoderLayer(nn.Module):
+    """Self-attention, attention to the memory, feed-forward, each with a residual and a LayerNorm.
+
+    Training, prefill and a single cached step differ only in which keys the queries see, so the caller passes these two products.
+    """
+
+    def __init__(self, width: int, heads: int, feedforward: int, norm: str, activation: str, bias: bool):
+        super().__init__()
+        self.heads, self.post = heads, norm == "post"
+        self.qkv, self.out = nn.Linear(width, 3 * width, bias), nn.Linear(width, width, bias)
+        self.cross_query, self.cross_source, self.cross_out = (nn.Linear(width, k * width, bias) for k in (1, 2, 1))
+        self.feed = nn.Sequential(nn.Linear(width, feedforward, bias), ACTIVATIONS[activation](), nn.Linear(feedforward, width, bias))
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
+
+    def memory_keys(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of the memory, (B, S, h) each: the same for every step, so computed once per problem."""
+        key, value = self.cross_source(memory).chunk(2, -1)
+        return key, value
+
+    def forward(self, x: Tensor, self_attention: SelfAttention, cross_attention: CrossAttention) -> Tensor:
+        parts = (
+            lambda y: self.out(self_attention(*self.qkv(y).chunk(3, -1))),
+            lambda y: self.cross_out(cross_attention(self.cross_query(y))),
+            self.feed,
+        )
+        for part, norm in zip(parts, self.norms):
+            x = norm(x + part(x)) if self.post else x + part(norm(x))
+        return x  # (B, L, h)

@@ -1,0 +1,103 @@
+"""Speed of a training step: the model's floating-point operations per second as a fraction of this machine's own matrix products.
+
+    model FLOP = products of the forward pass × 3 (backward costs two more), counted from the sizes, the optimiser not included
+    ratio      = model FLOP / (seconds of a whole step, optimiser included) / (FLOP/s of a large float32 product, measured in turns with it)
+
+The same ratio by processor time leaves out what waiting for other programs costs; on an idle machine the two agree but for the waiting of
+our own threads for each other.  Run: python tests/bench/bench_training.py [threads]
+"""
+
+import os
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that spin starve each other on a shared machine
+
+import sys
+import time
+
+import numpy as np
+import torch
+
+from nsr.devices import Objective
+from nsr.model import PUBLISHED, Config, Network
+from nsr.optim import make_optimisers
+
+
+def model_flop(c: Config, batch: int, points: int, tokens: int) -> float:
+    """Multiply–adds ×2 of every matrix product of one step, as the formulas are written (no shortcut subtracted)."""
+    h, m, s = c.width, c.inducing, c.seeds
+    bits = 16 * (c.n_variables + 1)
+
+    def set_attention(queries: int, sources: int, query_width: int = h, source_width: int = h, shared: bool = False) -> int:
+        project = (0 if shared else queries * query_width * h) + 2 * sources * source_width * h
+        feed = 2 * queries * h * c.encoder_feedforward if c.encoder_feedforward else queries * h * h
+        return project + 2 * queries * sources * h + feed
+
+    total = 0 if c.norm == "post" else points * bits * h
+    for block in range(c.encoder_blocks):
+        width = bits if c.norm == "post" and block == 0 else h
+        total += set_attention(m, points, h, width, shared=True) + set_attention(points, m, width, h)
+    total += set_attention(s, points, shared=True)
+    layer = tokens * 4 * h * h + 2 * tokens * tokens * h  # self-attention
+    layer += tokens * 2 * h * h + s * 2 * h * h + 2 * tokens * s * h  # attention to the memory
+    total += c.decoder_layers * (layer + 2 * tokens * h * c.feedforward) + tokens * h * c.vocabulary
+    return 3 * 2 * batch * total
+
+
+def clocks() -> np.ndarray:
+    """Seconds by the wall clock, and by the processor per thread."""
+    return np.array([time.perf_counter(), time.process_time() / torch.get_num_threads()])
+
+
+def machine_flops(size: int = 2048, repeats: int = 3) -> np.ndarray:
+    a, b = torch.randn(size, size), torch.randn(size, size)
+    start = clocks()
+    for _ in range(repeats):
+        a @ b
+    return repeats * 2 * size**3 / (clocks() - start)
+
+
+def measure(name: str, config: Config, optimiser: str, batch: int, points: int, tokens: int, goal: float, rounds: int = 7, steps: int = 3) -> None:
+    torch.manual_seed(0)
+    network = Network(config)
+    objective, optimisers = Objective(network), make_optimisers(network, optimiser, 1e-4)
+    x, ids = torch.randn(batch, points, config.n_variables + 1), torch.randint(5, config.vocabulary, (batch, tokens + 1))
+
+    def step() -> None:
+        (objective(x, ids[:, :-1], ids[:, 1:]) / ids[:, 1:].numel()).backward()
+        for one in optimisers:
+            one.step()
+            one.zero_grad()
+
+    step(), machine_flops()
+    ratios, speeds = [], []
+    for _ in range(rounds):  # in turns, so that whatever else runs on the machine slows both
+        before = machine_flops()
+        start = clocks()
+        for _ in range(steps):
+            step()
+        seconds = (clocks() - start) / steps
+        machine = (before + machine_flops()) / 2
+        ratios.append(model_flop(config, batch, points, tokens) / seconds / machine)
+        speeds.append(batch / seconds[0])
+    wall, processor = np.median(ratios, axis=0)
+    parameters = sum(p.numel() for p in network.parameters()) / 1e6
+    print(
+        f"{name}: {parameters:.1f}M parameters, batch {batch}, {points} points, {tokens} tokens, {optimiser}: "
+        f"{np.median(speeds):,.0f} samples/s, model FLOP/s ÷ matrix-product FLOP/s = {wall:.2f}, by processor time {processor:.2f} (goal {goal})",
+        flush=True,
+    )
+
+
+def main() -> None:
+    torch.set_num_threads(int(sys.argv[1]) if len(sys.argv) > 1 else min(2, os.cpu_count() or 1))
+    torch.set_flush_denormal(True)
+    print(f"{torch.get_num_threads()} threads, matrix products at {machine_flops(repeats=8)[0] / 1e9:.0f} GFLOP/s")
+    laptop = Config(vocabulary=18)
+    measure("laptop", laptop, "muon", batch=128, points=40, tokens=12, goal=0.45)
+    measure("laptop", laptop, "adamw", batch=128, points=40, tokens=12, goal=0.45)
+    published = Config(vocabulary=90, **PUBLISHED)
+    measure("published", published, "adamw", batch=32, points=100, tokens=15, goal=0.75, rounds=3, steps=1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,255 @@
+"""NSR-gvs: the pool is recomputed from the history, every prompt is held against the text's rules, every switch is turned."""
+import math
+from collections import defaultdict
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from fake_network import fake_model
+from test_engine import problems, summary
+from test_tpsr import Recorded
+
+from nsr.decoding import Complete, NextTokens
+from nsr.engine import Budget, solve, solve_all
+from nsr.expressions import ARITY, SIMPLIFIED, is_valid
+from nsr.generator import TreeRecipe
+from nsr.model import Config, Network
+from nsr.oracle import Candidate, Verify
+from nsr.strategies import GVS, TPSR, BeamSearch
+from nsr.strategies.gvs import Entry, Suggestion, random_subtrees
+
+BEAM = BeamSearch(3, max_len=12)
+
+
+def model(**options):
+    return fake_model(vocabulary=SIMPLIFIED.with_variables(2), **options)
+
+
+def history(strategy=GVS(BEAM, iterations=12), n=3, seed=0, **options):
+    """The iterations of some problems, problem by problem, and the results."""
+    log = defaultdict(list)
+    watching = replace(strategy, watch=lambda iteration: log[iteration.problem].append(iteration))
+    results = solve_all(problems(n), watching, model(**options), seed=seed)
+    return list(log.values()), results
+
+
+def split(prefix):
+    """All subtrees by recursion: an independent reading of prefix notation."""
+    def walk(i):
+        start, i = i, i + 1
+        found = []
+        for _ in range(ARITY.get(prefix[start], 0)):
+            i, below = walk(i)
+            found += below
+        return i, [prefix[start:i], *found]
+    return walk(0)[1]
+
+
+# ------------------------------------------------------------------------------------------------------------------ the pool
+
+@pytest.mark.parametrize("floor", [0.0, -1.0])
+def test_a_score_is_the_mean_reward_of_the_predictions_with_the_subtree(floor):
+    for iterations in history(GVS(BEAM, iterations=10, floor=floor))[0]:
+        rewards = defaultdict(list)
+        for iteration in iterations:
+            assert floor <= iteration.reward <= 1
+            for tree in set(split(iteration.prediction)):
+                rewards[tree].append(iteration.reward)
+            assert {entry.subtree: entry.count for entry in iteration.pool} == {tree: len(r) for tree, r in rewards.items()}
+            assert all(entry.score == pytest.approx(np.mean(rewards[entry.subtree])) for entry in iteration.pool)
+            assert [e.score for e in iteration.pool] == sorted((e.score for e in iteration.pool), reverse=True)
+
+
+def test_the_pool_grows_from_nothing():
+    for iterations in history()[0]:
+        sizes = [len(iteration.pool) for iteration in iterations]
+        assert sizes[0] > 0 and sizes == sorted(sizes) and sizes[-1] > sizes[0]  # the printed algorithm would stay at 0
+
+
+def test_updates_by_hand():
+    pool = {}
+    GVS().update(pool, Candidate(("add", "x1", "sin", "x1"), r2=0.8))
+    GVS().update(pool, Candidate(("sin", "x1"), r2=-math.inf))
+    assert pool == {("add", "x1", "sin", "x1"): Entry(("add", "x1", "sin", "x1"), 0.8, 1), ("x1",): Entry(("x1",), 0.4, 2),
+                    ("sin", "x1"): Entry(("sin", "x1"), 0.4, 2)}
+    GVS(whole=False).update(pool, Candidate(("cos", "x1"), r2=0.4))
+    assert ("cos", "x1") not in pool and pool["x1",] == Entry(("x1",), pytest.approx(0.4), 3)
+    pool = {}
+    for prefix in (("add", "x2", "x1"), ("add", "x1", "x2")):
+        GVS(identity="canonical").update(pool, Candidate(prefix, r2=1.0))
+    assert pool["add", "x1", "x2"].count == 2 and len(pool) == 3
+    GVS().update(pool, Candidate(("add", "x1")))  # not an expression: it has no subtrees
+    assert len(pool) == 3
+
+
+def test_all_outputs_may_update():
+    best, every = (history(GVS(BEAM, iterations=1, updates=which))[0] for which in ("best", "all"))
+    for a, b in zip(best, every):
+        assert {e.subtree for e in a[0].pool} < {e.subtree for e in b[0].pool}
+        assert max(e.count for e in b[0].pool) > 1
+
+
+# --------------------------------------------------------------------------------------------------------------- the prompts
+
+@pytest.mark.parametrize("strategy", [GVS(BEAM), GVS(BEAM, markers=True, k=5, threshold=0.5)], ids=["default", "markers"])
+def test_prompts_follow_the_rules(strategy):
+    extra, sources = 2 * strategy.markers, set()
+    for iterations in history(strategy, n=2)[0]:
+        assert [i.t for i in iterations] == list(range(1, 31)) and iterations[0].prompt == ()
+        for before, now in zip(iterations, iterations[1:]):
+            trees, lengths = [s.subtree for s in now.prompt], [len(s.subtree) + extra for s in now.prompt]
+            assert 0 <= now.limit <= math.floor(15.58 + 0.42 * now.t) and trees
+            assert len(set(trees)) == len(trees) and max(lengths) <= 9 and all(map(is_valid, trees))
+            assert sum(lengths[:-1]) <= now.limit  # it stops as soon as the limit is exceeded
+            kth = sorted((e.score for e in before.pool), reverse=True)[: strategy.k][-1]
+            good = {e.subtree for e in before.pool if e.score >= max(kth, strategy.threshold)}
+            assert all(s.subtree in good for s in now.prompt if s.source == "pool")
+            sure = {e.subtree for e in before.pool if e.score >= strategy.threshold and (e.score > kth or len(before.pool) <= strategy.k)}
+            assert all(s.source == "pool" for s in now.prompt if s.subtree in sure)  # even if the generator drew it too
+            sources |= {s.source for s in now.prompt}
+    assert sources == {"pool", "random"}
+
+
+def test_a_prompt_is_as_long_as_the_limit_wants():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        trees = [("sin",) * int(n) + ("x1",) for n in rng.permutation(9)[: rng.integers(9)]]
+        limit = int(rng.integers(29))
+        prompt = GVS().prompt([Suggestion(tree, "pool") for tree in trees], limit, 120, rng)
+        assert sum(len(s.subtree) for s in prompt) > limit or len(prompt) == len(trees)
+
+
+def test_limits_reach_both_ends():
+    narrow = GVS(BeamSearch(1, max_len=4), iterations=16, l_start=0.58, l_slope=0.5)  # ⌊1.08⌋ = 1 first, ⌊8.58⌋ = 8 last
+    limits = [[i.limit for i in iterations] for iterations in history(narrow, n=6)[0]]
+    assert {row[0] for row in limits} == {0, 1} and {n for row in limits for n in row} == set(range(9))
+    assert [math.floor(GVS().l_start + GVS().l_slope * t) for t in (1, 2, 30)] == [16, 16, 28]
+
+
+def test_prompts_fit_the_decoder():
+    for positions in (64, 40, 31):
+        iterations, results = history(GVS(BEAM, iterations=10), n=2, positions=positions)
+        lengths = [sum(len(s.subtree) + 2 for s in i.prompt) for each in iterations for i in each]
+        assert max(lengths) <= positions - 31 and all(r.n_candidates == 30 for r in results)
+        assert (max(lengths) > 0) == (positions > 31)
+
+
+def test_equal_chances():
+    """Every suggestion is drawn first equally often."""
+    suggestions = [Suggestion((f"x{i}",), "pool") for i in range(1, 6)]
+    rng = np.random.default_rng(0)
+    first = [GVS().prompt(suggestions, 0, 64, rng)[0].subtree[0] for _ in range(2000)]
+    counts = [first.count(f"x{i}") for i in range(1, 6)]
+    assert sum((n - 400) ** 2 / 400 for n in counts) < 18.5  # χ², 4 degrees of freedom, p = 0.001
+
+
+def test_random_subtrees_come_from_the_generator():
+    rng = np.random.default_rng(0)
+    drawn = random_subtrees(400, TreeRecipe(), 5, rng)
+    assert len(drawn) == 400 and all(is_valid(tree) and tree in SIMPLIFIED for tree in drawn)
+    assert len(set(drawn)) > 60 and any("C" in tree for tree in drawn) and max(map(len, drawn)) > 9
+    assert all(set(tree) & {"x2", "x3", "x4", "x5"} == set() for tree in random_subtrees(200, TreeRecipe(), 1, rng))
+
+
+# ------------------------------------------------------------------------------------------------------------------ switches
+
+def sources(strategy):
+    return {s.source for iterations in history(strategy)[0] for i in iterations for s in i.prompt}
+
+
+def test_ablations():
+    few = GVS(BEAM, iterations=8)
+    assert sources(replace(few, k_rand=0, threshold=-math.inf)) == {"pool"}
+    assert sources(replace(few, k=0)) == {"random"}
+    assert sources(replace(few, threshold=1.1)) == {"random"}
+    assert sources(replace(few, k=0, k_rand=0)) == set()
+    low = [s for iterations in history(replace(few, threshold=-math.inf))[0] for a, b in zip(iterations, iterations[1:])
+           for s in b.prompt if dict((e.subtree, e.score) for e in a.pool).get(s.subtree, 1) < 0.213 and s.source == "pool"]
+    assert low  # without the threshold bad subtrees are used
+
+
+def test_shuffled_scores_keep_the_pool_but_not_its_order():
+    pool = {(f"x{i}",): Entry((f"x{i}",), i / 10, 1) for i in range(1, 11)}
+    view = SimpleNamespace(vocabulary=SIMPLIFIED, problem=problems(1)[0])
+    rng = np.random.default_rng(0)
+    chosen = lambda strategy: {s.subtree for s in strategy.suggestions(pool, view, rng)}
+    assert chosen(GVS(k=3, k_rand=0)) == {("x8",), ("x9",), ("x10",)}
+    assert len(chosen(GVS(k_rand=0))) == 8  # x1 and x2 are below the threshold
+    shuffled = [chosen(GVS(k=3, k_rand=0, shuffled=True)) for _ in range(20)]
+    assert len(set().union(*shuffled)) == 10 and all(len(c) == 3 for c in shuffled)
+
+
+@pytest.mark.parametrize("options, message", [({"identity": "value"}, "identity is 'value'"), ({"updates": "none"}, "'best' or 'all'")])
+def test_refusals(options, message):
+    with pytest.raises(ValueError, match=message):
+        GVS(**options)
+
+
+# --------------------------------------------------------------------------------------------------------------- composition
+
+@pytest.mark.parametrize("predictor", [BEAM, TPSR(max_len=8), TPSR(published=True, max_len=8)], ids=["beam", "tpsr", "published"])
+def test_one_iteration_is_the_predictor_itself(predictor):
+    plain, wrapped = solve_all(problems(), predictor, model()), solve_all(problems(), GVS(predictor, iterations=1), model())
+    for a, b in zip(plain, wrapped):
+        assert [c.prefix for c in a.candidates] == [c.prefix for c in b.candidates]
+        assert (a.n_candidates, a.n_fits, a.n_tokens) == (b.n_candidates, b.n_fits, b.n_tokens)
+        assert (b.answer is None) == (not b.candidates[0].valid) and {c.note for c in b.candidates} == {"iteration 1"}
+
+
+def test_every_request_carries_the_prompt():
+    log, recorded = [], Recorded(GVS(TPSR(max_len=8), iterations=6, watch=lambda i: log.append(i)))
+    result = solve(problems()[0], recorded, model())
+    prompts = {r.prompt for r in recorded.requests if not isinstance(r, Verify)}
+    assert prompts == {tuple(s.subtree for s in i.prompt) for i in log} and len(prompts) > 3
+    assert {type(r) for r in recorded.requests} == {Complete, NextTokens, Verify}
+    assert recorded.name == "gvs+tpsr" and GVS(BEAM).name == "gvs" and GVS(BEAM).beam_size == 3 and GVS().beam_size == 5
+    first = next(c for c in result.candidates if c.note.startswith("iteration 3"))
+    counts = [sum(s.source == source for s in log[2].prompt) for source in ("pool", "random")]
+    assert first.note == "iteration 3" + "".join(f", {n} {source}" for n, source in zip(counts, ("pool", "random")) if n)
+
+
+def test_the_prediction_of_a_walking_tree_search_is_its_path():
+    log, rollouts = [], []
+    tree = TPSR(published=True, lam=5.0, max_len=10, watch=rollouts.append)
+    solve(problems()[0], GVS(tree, iterations=3, watch=log.append), model())
+    ends = [e.path[-1][:-1] for e, after in zip(rollouts, [*rollouts[1:], None]) if after is None or (after.written == () != e.written)]
+    assert [i.prediction for i in log] == ends
+
+
+# ------------------------------------------------------------------------------------------------------- together, seeds, budgets
+
+STRATEGIES = [GVS(BEAM, iterations=6), GVS(BEAM, iterations=5, updates="all", shuffled=True), GVS(TPSR(max_len=8), iterations=3)]
+IDS = ["beam", "shuffled", "tpsr"]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=IDS)
+def test_together_equals_alone(strategy):
+    together = solve_all(problems(4), strategy, model(), seed=5)
+    assert [summary(r) for r in together] == [summary(solve(p, strategy, model(), seed=5)) for p in problems(4)]
+    assert [summary(r) for r in together] == [summary(r) for r in solve_all(problems(4)[::-1], strategy, model(), seed=5)][::-1]
+    assert [summary(r) for r in together] != [summary(r) for r in solve_all(problems(4), strategy, model(), seed=6)]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=IDS)
+def test_stopped_at_any_candidate_the_best_so_far_is_the_answer(strategy):
+    free = solve(problems()[1], strategy, model())
+    for n in range(1, free.n_candidates, 5):
+        result = solve(problems()[1], strategy, model(), budget=Budget(candidates=n))
+        best = free.best_at(candidates=n)
+        assert result.n_candidates == n and result.stopped and (result.answer and result.answer.prefix) == (best and best.prefix)
+
+
+def test_watching_changes_nothing():
+    strategy = GVS(BEAM, iterations=4)
+    assert [summary(r) for r in history(strategy, n=3)[1]] == [summary(r) for r in solve_all(problems(3), strategy, model())]
+
+
+def test_a_real_network_with_prompts():
+    torch.manual_seed(0)
+    network = Network(Config(vocabulary=len(SIMPLIFIED), width=32, heads=2, positions=60, embedding_std=1.0)).eval()
+    real = SimpleNamespace(network=network, vocabulary=SIMPLIFIED)
+    for strategy in (GVS(BEAM, iterations=3), GVS(TPSR(max_len=8), iterations=2)):
+        for result in solve_all(problems(2), strategy, real):
+            assert result.answer is not None and result.answer is result.candidates[0] and math.isfinite(result.r2_given)

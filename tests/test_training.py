@@ -1,0 +1,363 @@
+"""The loop: its stream, its optimisers, and what happens when it is killed, split over processes or given a bad file."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from nsr import checkpoint, training
+from nsr.batches import Background, Prompts, Stream, draw_prompt, sequence
+from nsr.checkpoint import CheckpointError, Seen
+from nsr.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, subtrees
+from nsr.model import Config, Network
+from nsr.optim import Muon, learning_rate, make_optimisers, orthogonalise
+from nsr.records import ROOT
+from nsr.settings import SettingsError, make_settings, read_settings
+
+TINY = dict(
+    max_operators=3, draws=60, points_min=8, points_max=12, pool=2, width=16, heads=2, encoder_blocks=1, inducing=4, seeds=4,
+    decoder_layers=1, feedforward=16, batch=8, steps=12, save_every=5, record_every=3, snapshots=4, threads=1,
+)  # fmt: skip
+
+
+def tiny(**changes):
+    return make_settings(TINY | changes)
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(folder / "weights.safetensors")
+
+
+def same(one: dict, other: dict) -> bool:
+    return one.keys() == other.keys() and all(torch.equal(one[key], other[key]) for key in one)
+
+
+# ---- settings -----------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("path", sorted((ROOT / "params" / "training").glob("*/*.yaml")), ids=lambda p: f"{p.parent.name}-{p.stem}")
+def test_every_recipe_can_be_read(path):
+    settings = read_settings(path.stem, path.parent.name)
+    assert settings.data.prompted == (path.stem == "gvs")
+    assert make_settings(settings.flat()).flat() == settings.flat()
+
+
+def test_the_papers_recipe_is_the_papers():
+    flat = read_settings("nesymres", "paper").flat()
+    assert (flat["width"], flat["seeds"], flat["decoder_layers"], flat["batch"], flat["lr"]) == (512, 32, 5, 200, 1e-4)
+    assert flat["steps"] * flat["batch"] == 1000 * 100_000  # 1000 epochs of 100K
+    assert (flat["schedule"], flat["constant"], flat["points_min"], flat["points_max"]) == ("inverse_sqrt", 4000, 1, 1000)
+
+
+@pytest.mark.parametrize("bad", [dict(stepps=1), dict(steps="many"), dict(steps=1.5), dict(prompted=1), dict(vocabulary="GREEK"), dict(lr=True)])
+def test_bad_settings_are_refused_by_name(bad):
+    with pytest.raises(SettingsError, match=next(iter(bad))):
+        make_settings(bad)
+
+
+def test_an_unknown_recipe_names_the_known_ones():
+    with pytest.raises(SettingsError, match="nesymres"):
+        read_settings("nessie", "tiny")
+
+
+# ---- the stream ---------------------------------------------------------------------------------------------------------------
+
+def stream(settings=None, **changes):
+    settings = settings or tiny()
+    t, d = settings.training, settings.data
+    _, draw = training.make_draw(settings)
+    return Stream(**(dict(draw=draw, vocabulary=settings.vocabulary, seed=t.seed, batch=t.batch, points=(d.points_min, d.points_max), pool=d.pool) | changes))
+
+
+def test_a_batch_depends_on_seed_and_step_only():
+    whole, later = list(stream().from_step(0, 9)), list(stream().from_step(5, 9))
+    assert len(whole) == 9
+    for one, other in zip(whole[5:], later, strict=True):
+        assert torch.equal(one.points, other.points) and torch.equal(one.tokens, other.tokens) and one.shown == other.shown
+    assert not torch.equal(next(stream(seed=1).from_step(0, 1)).points[0, 0], whole[0].points[0, 0])
+
+
+def test_a_batch_holds_start_expression_end_and_its_points():
+    for batch in stream().from_step(0, 4):
+        for row, target, prefix in zip(batch.tokens, batch.targets, batch.shown, strict=True):
+            spelled = SIMPLIFIED.encode((START, *prefix, END))
+            assert row[row > 0].tolist() == spelled[:-1] and target[target > 0].tolist() == spelled[1:]
+        assert batch.weight == (batch.targets > 0).sum()
+        assert batch.points.dtype == torch.float32 and 8 <= batch.points.shape[1] <= 12 and batch.points.isfinite().all()
+
+
+def test_processes_share_out_the_same_batch():
+    for whole, left, right in zip(stream().from_step(0, 4), stream(rank=0, world=2).from_step(0, 4), stream(rank=1, world=2).from_step(0, 4), strict=True):
+        assert torch.equal(whole.points[0::2], left.points) and torch.equal(whole.points[1::2], right.points)
+        assert whole.weight == left.weight == right.weight == (left.targets > 0).sum() + (right.targets > 0).sum()
+
+
+def test_prompts_are_proper_subtrees_and_nothing_is_learned_on_them():
+    prompted = stream(prompts=Prompts(empty=0.3, longest=5, total=12), positions=30)
+    tokens, empty = np.array(SIMPLIFIED.tokens), 0
+    for batch in prompted.from_step(0, 8):
+        for row, target, prefix in zip(batch.tokens, batch.targets, batch.shown, strict=True):
+            words = tokens[row[row > 0]].tolist()
+            start = words.index(START)
+            trees = [tuple(part.split()) for part in " ".join(words[:start]).replace(OPEN, "").split(CLOSE)][:-1]
+            assert all(tree in subtrees(prefix)[1:] and len(tree) <= 5 for tree in trees) and len(set(trees)) == len(trees)
+            assert (target[:start] == 0).all() and tuple(tokens[target[target > 0]]) == (*prefix, END)
+            assert len(words) <= 30
+            empty += not trees
+    assert 0 < empty < 64
+
+
+def test_a_prompt_stops_at_its_limit():
+    prefix = ("add", "sin", "x1", "add", "cos", "x2", "exp", "x3")
+    for seed in range(50):
+        trees = draw_prompt(np.random.default_rng(seed), prefix, Prompts(empty=0.0, longest=3, total=4))
+        assert sum(map(len, trees[:-1])) <= 4 and trees
+    assert sequence(("x1",), [("sin", "x1")])[:5] == (OPEN, "sin", "x1", CLOSE, START)
+
+
+def test_an_error_in_the_background_is_raised_in_front():
+    def broken():
+        yield next(stream().from_step(0, 1))
+        raise ZeroDivisionError("in the thread")
+
+    background = Background(broken())
+    with pytest.raises(ZeroDivisionError, match="in the thread"):
+        list(background)
+    background.close()
+
+
+# ---- optimisers ---------------------------------------------------------------------------------------------------------------
+
+def test_orthogonalise_keeps_singular_vectors_and_evens_out_singular_values():
+    matrices = torch.randn(3, 6, 10, generator=torch.Generator().manual_seed(0))
+    for stack in (matrices, matrices.mT):
+        u, s, vt = torch.linalg.svd(stack, full_matrices=False)
+        new = u.mT @ orthogonalise(stack, 10) @ vt.mT
+        assert (new - torch.diag_embed(new.diagonal(dim1=1, dim2=2))).abs().max() < 1e-3
+        assert 0.5 < new.diagonal(dim1=1, dim2=2).min() and new.diagonal(dim1=1, dim2=2).max() < 1.3
+
+
+def test_muon_treats_stacked_maps_as_separate_matrices():
+    torch.manual_seed(0)
+    stacked = torch.nn.Parameter(torch.zeros(12, 4))
+    parts = [torch.nn.Parameter(torch.zeros(4, 4)) for _ in range(3)]
+    together, apart = Muon([(stacked, 3)], lr=0.1), Muon([(part, 1) for part in parts], lr=0.1)
+    for _ in range(3):
+        stacked.grad = torch.randn(12, 4)
+        for part, gradient in zip(parts, stacked.grad.clone().split(4)):
+            part.grad = gradient
+        together.step(), apart.step()
+    torch.testing.assert_close(stacked.data, torch.cat([part.data for part in parts]))
+
+
+def test_optimisers_share_out_all_parameters():
+    network = Network(Config(vocabulary=20, width=16, heads=2))
+    for kind in ("muon", "adamw"):
+        groups = [p for optimiser in make_optimisers(network, kind, 1e-3) for group in optimiser.param_groups for p in group["params"]]
+        assert sorted(map(id, groups)) == sorted(map(id, network.parameters()))
+
+
+def test_schedules():
+    assert learning_rate(0, "wsd", 100, warmup=10) == 0.1 and learning_rate(50, "wsd", 100, warmup=10) == 1.0
+    assert [learning_rate(s, "wsd", 100, decay=0.2) for s in (80, 90, 99)] == pytest.approx([1.0, 0.5, 0.05])
+    assert learning_rate(4000 * 9 - 1, "inverse_sqrt", 0, constant=4000) == pytest.approx(1 / 3)
+    with pytest.raises(ValueError, match="inverse_sqrt"):
+        learning_rate(0, "cosine", 100)
+
+
+def test_it_learns_eight_expressions_by_heart(tmp_path):
+    settings = tiny(width=32, draws=8, steps=150, batch=32, lr=3e-3, muon_lr=0.02, save_every=1000, snapshots=0, max_constants=0)
+    trained = checkpoint.load_folder(training.train(settings, tmp_path))
+    assert trained.history[-1]["loss"] < 0.3 < trained.history[0]["loss"]
+
+
+# ---- what is kept -------------------------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("finished")
+    training.train(tiny(), folder)
+    return folder
+
+
+def test_a_finished_network_knows_what_it_was_shown(finished):
+    trained = checkpoint.load_folder(finished / "final")
+    shown = [prefix for batch in stream().from_step(0, 12) for prefix in batch.shown]
+    assert all(trained.seen.count(prefix) == shown.count(prefix) for prefix in shown)
+    assert len(trained.seen) == len(set(shown)) and ("sin", "sin", "sin", "sin", "x5") not in trained.seen
+    assert trained.templates == set(training.make_draw(tiny())[0])
+    assert [row["step"] for row in trained.history] == [3, 6, 9, 12] and trained.about["birth"]["parameters"]["steps"] == 12
+    assert sorted(trained.snapshots()) == [3, 6, 9, 12]
+    last = trained.at(12).state_dict()
+    assert all(torch.allclose(last[name], tensor, atol=1e-3, rtol=1e-3) for name, tensor in trained.network.state_dict().items())
+    with pytest.raises(CheckpointError, match="step 5"):
+        trained.at(5)
+
+
+def test_stopping_and_going_on_is_the_same_as_never_stopping(finished, tmp_path):
+    for part in (4, 3, 100):
+        training.train(tiny(), tmp_path, stop_after=part)
+    assert same(weights(finished / "final"), weights(tmp_path / "final"))
+    one, other = (json.loads((folder / "final" / "about.json").read_text())["history"] for folder in (finished, tmp_path))
+    assert [(r["step"], r["loss"]) for r in one] == [(r["step"], r["loss"]) for r in other]
+
+
+def command(**changes) -> list[str]:
+    pairs = [word for key, value in (TINY | changes).items() for word in ("-p", key, str(value))]
+    return [sys.executable, "-m", "nsr", "train", "nesymres", "--scale", "tiny", *pairs]
+
+
+def environment(outputs: Path, **more) -> dict[str, str]:
+    return os.environ | {"NSR_OUTPUTS": str(outputs), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)} | more
+
+
+def test_kill_9_and_the_same_command_goes_on_to_the_same_bits(tmp_path):
+    run = Path("training") / "tiny" / "nesymres"
+    long = dict(steps=150, save_every=10, warmup=10)
+    subprocess.run(command(**long), env=environment(tmp_path / "whole"), check=True, capture_output=True)
+    kills = 0
+    while not (tmp_path / "killed" / run / "final" / "about.json").exists():
+        process = subprocess.Popen(command(**long), env=environment(tmp_path / "killed"), stdout=subprocess.DEVNULL)
+        before = (tmp_path / "killed" / run / "latest.safetensors").stat().st_mtime_ns if kills else 0
+        while process.poll() is None and kills < 2:
+            latest = tmp_path / "killed" / run / "latest.safetensors"
+            if latest.exists() and latest.stat().st_mtime_ns != before:  # it trains: kill it somewhere within the next steps
+                time.sleep(0.05 + 0.1 * kills)
+                process.send_signal(signal.SIGKILL)
+                kills += process.wait() == -signal.SIGKILL
+        assert process.wait() in (0, -signal.SIGKILL)
+    assert kills == 2
+    whole, killed = (tmp_path / name / run / "final" for name in ("whole", "killed"))
+    assert same(weights(whole), weights(killed))
+    assert same(load_file(whole / "seen.safetensors"), load_file(killed / "seen.safetensors"))
+    one, other = (json.loads((folder / "about.json").read_text())["history"] for folder in (whole, killed))
+    assert [(r["step"], r["loss"]) for r in one] == [(r["step"], r["loss"]) for r in other]
+
+
+def test_two_processes_learn_what_one_learns(tmp_path):
+    """Real gloo processes, as torchrun starts them. AdamW: Muon's orthogonal matrices amplify the last bits of a sum."""
+    changes = dict(optimiser="adamw", lr=1e-4, steps=6)
+    subprocess.run(command(**changes), env=environment(tmp_path / "one"), check=True, capture_output=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    world = dict(WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
+    started = [subprocess.Popen(command(**changes), env=environment(tmp_path / "two", RANK=str(rank), LOCAL_RANK=str(rank), **world)) for rank in (0, 1)]
+    assert [process.wait(timeout=300) for process in started] == [0, 0]
+    one, two = (tmp_path / name / "training" / "tiny" / "nesymres" / "final" for name in ("one", "two"))
+    for key, value in weights(one).items():
+        torch.testing.assert_close(weights(two)[key], value, atol=2e-6, rtol=0)
+    first, second = (json.loads((folder / "about.json").read_text())["history"] for folder in (one, two))
+    assert [r["loss"] for r in first] == pytest.approx([r["loss"] for r in second], abs=1e-5)
+    assert same(load_file(one / "seen.safetensors"), load_file(two / "seen.safetensors"))
+
+
+# ---- bad files, other devices -------------------------------------------------------------------------------------------------
+
+@pytest.fixture
+def begun(tmp_path):
+    training.train(tiny(), tmp_path, stop_after=5)
+    return tmp_path
+
+
+def test_a_truncated_checkpoint_is_refused(begun):
+    latest = begun / "latest.safetensors"
+    latest.write_bytes(latest.read_bytes()[:-100])
+    with pytest.raises(CheckpointError, match="truncated"):
+        training.train(tiny(), begun)
+
+
+def test_a_foreign_checkpoint_is_refused(begun):
+    save_file({"a": torch.zeros(3)}, begun / "latest.safetensors")
+    with pytest.raises(CheckpointError, match="not written by this project"):
+        training.train(tiny(), begun)
+    (begun / "latest.safetensors").write_bytes(b"\x80\x04\x95 this could be a pickle")
+    with pytest.raises(CheckpointError, match="cannot be read"):
+        training.train(tiny(), begun)
+
+
+def test_a_checkpoint_of_other_settings_is_refused_by_name_but_more_steps_are_welcome(begun):
+    with pytest.raises(CheckpointError, match="lr = 0.001, not 0.5"):
+        training.train(tiny(lr=0.5), begun)
+    assert training.train(tiny(steps=14), begun) == begun / "final"
+
+
+def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
+    with pytest.raises(FloatingPointError, match="smaller lr"):
+        training.train(tiny(lr=1e30, muon_lr=1e30), tmp_path)
+
+
+def test_missing_weights_name_the_command():
+    with pytest.raises(FileNotFoundError, match="No weights for 'tiny/unicorn' in outputs/reference. Run: python -m nsr train unicorn --scale tiny"):
+        checkpoint.load("tiny/unicorn")
+
+
+def test_weights_of_another_size_are_refused(finished, tmp_path):
+    about = json.loads((finished / "final" / "about.json").read_text())
+    for part in ("weights.safetensors", "seen.safetensors", "templates.txt.gz"):
+        (tmp_path / part).write_bytes((finished / "final" / part).read_bytes())
+    about["config"]["width"] = 32
+    (tmp_path / "about.json").write_text(json.dumps(about))
+    with pytest.raises(CheckpointError, match="another network"):
+        checkpoint.load_folder(tmp_path)
+    about["config"]["wings"] = 2
+    (tmp_path / "about.json").write_text(json.dumps(about))
+    with pytest.raises(CheckpointError, match="wings"):
+        checkpoint.load_folder(tmp_path)
+
+
+def test_publishing_copies_a_finished_network_only(finished, monkeypatch, tmp_path):
+    monkeypatch.setattr(checkpoint, "OUTPUTS", tmp_path)
+    with pytest.raises(CheckpointError, match="not finished"):
+        checkpoint.publish("tiny/nesymres")
+    training.train(tiny(), tmp_path / "training" / "tiny" / "nesymres")
+    assert sorted(p.name for p in checkpoint.publish("tiny/nesymres").iterdir()) == ["about.json", "seen.safetensors", "templates.txt.gz", "weights.safetensors"]
+    assert same(weights(checkpoint.load("tiny/nesymres").folder), weights(finished / "final"))
+
+
+def test_the_path_of_a_cuda_device_runs_here_in_bfloat16(tmp_path):
+    trained = checkpoint.load_folder(training.train(tiny(precision="bf16", optimiser="adamw"), tmp_path))
+    assert all(tensor.dtype == torch.float32 and tensor.isfinite().all() for tensor in trained.network.state_dict().values())
+
+
+def test_the_objective_compiles_as_one_graph_for_every_length():
+    from nsr.devices import Objective
+
+    objective = Objective(Network(tiny().config()))
+    compiled = torch.compile(objective, backend="eager", fullgraph=True, dynamic=True)
+    for batch in stream().from_step(0, 4):
+        given = (batch.points, batch.tokens, batch.targets)
+        torch.testing.assert_close(compiled(*given), objective(*given))
+
+
+def test_no_compiler_is_no_obstacle(monkeypatch, tmp_path, capsys):
+    def broken(*_, **__):
+        raise RuntimeError("no compiler here")
+
+    monkeypatch.setattr(torch, "compile", broken)
+    assert training.train(tiny(compile="on"), tmp_path) is not None
+    assert "no compiler here" in capsys.readouterr().out
+
+
+def test_hints_reach_the_network_and_a_frozen_encoder_stays(finished, monkeypatch, tmp_path):
+    monkeypatch.setattr(checkpoint, "load", lambda name: checkpoint.load_folder(finished / "final"))
+    settings = tiny(hint_vocabulary=9, hint_layers=1, start_from="tiny/nesymres", freeze_encoder=True)
+    trained = checkpoint.load_folder(training.train(settings, tmp_path, hints=lambda rng, prefix: [1, 2 + len(prefix) % 7]))
+    before = weights(finished / "final")
+    for name, tensor in trained.network.state_dict().items():
+        if name in before:
+            assert torch.equal(tensor, before[name]) == name.startswith(("embed", "blocks", "pool")), name
+
+
+def test_seen_answers_for_sequences_never_shown():
+    seen = Seen.from_counts({checkpoint.sequence_hash(("sin", "x1")): 3})
+    assert seen.count(("sin", "x1")) == 3 and ("cos", "x1") not in seen and ("sin",) not in seen
+    assert ("x1",) not in Seen.from_counts({})
