@@ -58,11 +58,12 @@ from nsr.expressions import ARITY, SIMPLIFIED, depth
 from nsr.figures import BLUE, GREEN, GREY, ORANGE, RED, draw_tree, save, use_style
 from nsr.generator import TreeRecipe, draw_templates, raw_draws, template_from
 from nsr.generator import training_draws, tree_counts
-from nsr.items import TemplateBank, sample_items, saturate
+from nsr.items import TemplateBank, sample_items
 from nsr.model import half_bits
 from nsr.notation import to_infix, to_latex
 from nsr.numerics import evaluate, fit_constants
 from nsr.parsing import parse
+from nsr.saturation import saturate
 
 use_style()
 tree_rng, coin_rng, item_rng, fit_rng = np.random.default_rng(seed).spawn(4)

@@ -12,7 +12,7 @@ from nsr.canonical import canonical, family, fingerprint, is_reduced, strip, tem
 from nsr.expressions import FULL, SIMPLIFIED, TRANSFORMER4SR, children, is_valid
 from nsr.generator import TreeRecipe, draw_templates, raw_draws
 from nsr.fitting import fit_constants
-from nsr.items import saturate
+from nsr.saturation import saturate
 from nsr.notation import to_sympy
 from nsr.numerics import evaluate
 from nsr.parsing import parse

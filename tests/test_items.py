@@ -9,7 +9,8 @@ from strategies import prefixes
 from nsr.canonical import canonical, template_of
 from nsr.expressions import FULL, SIMPLIFIED, is_valid
 from nsr.generator import TreeRecipe, draw_templates
-from nsr.items import ItemRecipe, TemplateBank, sample_items, saturate
+from nsr.items import ItemRecipe, TemplateBank, sample_items
+from nsr.saturation import saturate
 from nsr.notation import to_sympy
 from nsr.parsing import parse
 
