@@ -266,9 +266,9 @@ def compare(theirs: float, count: int, n: int) -> tuple[str, str, str]:
     """A share of the paper (in %) and ours, both with Wilson intervals, and whether these overlap.
 
     >>> compare(2.23, 30, 450)
-    ('2.2 % (1 to 4)', '6.7 % (5 to 9)', 'ours is higher')
+    ('2.2 % (1–4)', '6.7 % (5–9)', 'ours is higher')
     """
     a, b = wilson(round(theirs / 100 * PAPER_N), PAPER_N), wilson(count, n)
     verdict = "same" if a.low <= b.high and b.low <= a.high else f"ours is {'higher' if b.value > a.value else 'lower'}"
-    texts = (f"{value:.1f} % ({100 * x.low:.0f} to {100 * x.high:.0f})" for value, x in ((theirs, a), (100 * b.value, b)))
+    texts = (f"{value:.1f} % ({100 * x.low:.0f}–{100 * x.high:.0f})" for value, x in ((theirs, a), (100 * b.value, b)))
     return *texts, verdict
