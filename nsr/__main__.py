@@ -1,4 +1,4 @@
-"""The command line: `python -m nsr run 04 --scale laptop -p beam_size 50` and `python -m nsr train nesymres --scale laptop`."""
+"""The command line: `python -m nsr run 04 -p beam_size 50`, `python -m nsr sweep params/sweeps/beam_size.yaml`, `python -m nsr train nesymres`."""
 
 import argparse
 import signal
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import yaml
 
-from nsr import lab
+from nsr import lab, sweeps
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what a command line asks for and return its exit code: 0 done, 1 a notebook failed, 2 the request made no sense."""
-    parser = argparse.ArgumentParser(prog="python -m nsr", description="Run the book of notebooks, or train a network.")
+    parser = argparse.ArgumentParser(prog="python -m nsr", description="Run the book of notebooks, sweep one of them, or train a network.")
     commands = parser.add_subparsers(dest="command", required=True)
 
     run = commands.add_parser("run", help="execute a notebook (or all of them) into outputs/<scale>/")
@@ -20,16 +20,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run.add_argument("--force", action="store_true", help="run it again even if it is up to date")
     run.add_argument("--limit", type=float, metavar="SECONDS", help="stop a notebook after so many seconds")
 
+    sweep = commands.add_parser("sweep", help="run a notebook over a grid of parameters and gather one table")
+    sweep.add_argument("file", help="for instance params/sweeps/beam_size.yaml")
+    where = sweep.add_mutually_exclusive_group()
+    where.add_argument("--workers", type=int, metavar="N", help="on so many processes of this machine (default: one point after the other)")
+    where.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="on the workers of a Dask scheduler that is running")
+
     train = commands.add_parser("train", help="train a network and keep its weights")
     train.add_argument("name", help="which network, for instance nesymres")
 
-    for command in (run, train):
+    for command in (run, sweep, train):
         command.add_argument("--scale", default="laptop", metavar="|".join(lab.SCALES), help="how large (default: laptop)")
+    for command in (run, train):
         command.add_argument("-p", dest="overrides", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="set a parameter")
 
     options = parser.parse_args(arguments)
-    overrides = dict(options.overrides)
     try:
+        if options.command == "sweep":
+            return sweeps.sweep(options.file, options.scale, workers=options.workers, scheduler=options.scheduler)
+        overrides = dict(options.overrides)
         if options.command == "run":
             return lab.run_all(options.scale, only=options.notebook, overrides=overrides, limit=options.limit, force=options.force)
         lab.check_scale(options.scale)

@@ -26,7 +26,7 @@ import yaml
 from nsr import kernel, pages
 from nsr.records import (  # noqa: F401  what notebooks call as lab.something
     EVERY, OUTPUTS, PACKAGE, REFERENCE, ROOT, atomic_write, birth_certificate, clock, digest, figure_dir, git_state, headless, progress,
-    read_table, record, short, timed, to_json, uses, write_table,
+    read_table, record, run_dir, short, timed, to_json, uses, write_table,
 )
 
 SCALES = ("tiny", "laptop", "paper")
@@ -244,10 +244,10 @@ def run_all(scale: str, *, limit: float | None = None, force: bool = False, only
     failed = []
     for number, name in enumerate(names, start=1):
         label = f"[{number}/{len(names)}] {name}"
-        metrics = run(name, scale, overrides, limit=limit, force=force, tell=_teller(label))
+        metrics = run(name, scale, overrides, limit=limit, force=force, tell=teller(label))
         page = short(metrics["folder"] / f"{name}.html")
         ending = f"{metrics['status']} in {clock(metrics['seconds'])}" if metrics["fresh"] else "up to date"
-        print(f"{_CLEAR}{label}: {ending} → {page}", flush=True)
+        print(f"{CLEAR}{label}: {ending} → {page}", flush=True)
         if metrics["status"] != "ok":
             failed.append(name)
             print(metrics["error"], file=sys.stderr, flush=True)
@@ -258,10 +258,10 @@ def run_all(scale: str, *, limit: float | None = None, force: bool = False, only
     return 1 if failed else 0
 
 
-_CLEAR = "\r\033[K" if sys.stdout.isatty() else ""
+CLEAR = "\r\033[K" if sys.stdout.isatty() else ""
 
 
-def _teller(label: str) -> Callable[[str], None]:
+def teller(label: str) -> Callable[[str], None]:
     """For a person a line that keeps changing; for a log a plain line at most every ten seconds."""
     person, last = sys.stdout.isatty(), 0.0
 
@@ -269,7 +269,7 @@ def _teller(label: str) -> Callable[[str], None]:
         nonlocal last
         if person:
             width = shutil.get_terminal_size().columns - 1
-            print(f"{_CLEAR}{label}: {line}"[: width + len(_CLEAR)], end="", flush=True)
+            print(f"{CLEAR}{label}: {line}"[: width + len(CLEAR)], end="", flush=True)
         elif time.monotonic() - last >= EVERY:
             if last:  # nothing is said about a notebook that takes less than ten seconds
                 print(f"{label}: {line}", flush=True)

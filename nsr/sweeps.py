@@ -1,0 +1,247 @@
+"""A sweep: one notebook over a grid of parameters, in this process, on local processes, or on a Dask cluster.
+
+    params/sweeps/<name>.yaml                  notebook: 05_beam_search
+                                               grid: {beam_size: [1, 5, 50], seed: [0, 1, 2]}
+                                               fixed: {n_live: 150}  # may be left out
+    outputs/<scale>/sweeps/<name>.csv          a row per point: its parameters, its status, and what the notebook recorded
+    outputs/<scale>/sweeps/<name>_rows.csv.gz  the tables that the points wrote as run_dir() / "table.csv.gz", one below the other
+
+A point is a run like any other and lies where `nsr.lab` puts it. It is done when its folder is published: whoever takes over from a
+process that died finds there what is finished, and computes only the rest.
+"""
+
+import contextlib
+import glob
+import itertools
+import json
+import math
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import yaml
+
+from nsr import lab, records
+
+if TYPE_CHECKING:  # both take their time to import, and the command line should answer at once
+    import pandas as pd
+    from distributed import Client
+
+KEYS = ("notebook", "grid", "fixed")  # of a sweep's file
+MAX_POINTS = 10_000  # a larger grid is a slip of the pen
+DEATHS = 3  # so many workers may die over a point before it counts as failed
+TABLE = "table.csv.gz"  # what a notebook may write into its run's folder, for the sweep to collect
+HOST = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a sweep; it knows where its results belong, so that a worker which would put them elsewhere can refuse."""
+
+    notebook: str
+    scale: str
+    label: str  # the grid's values, for people
+    chosen: dict[str, Any]  # the parameters of the grid and the fixed ones
+    parameters: dict[str, Any]  # all parameters
+    folder: Path
+
+
+# ---- reading ------------------------------------------------------------------------------------------------------------------
+
+def read_sweep(path: Path | str, scale: str) -> tuple[dict[str, Any], list[Point]]:
+    """What a sweep's file says, and its points, the last parameter of the grid changing fastest; all of it checked."""
+    path = _find(Path(path))
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        reason = " ".join(str(getattr(error, "problem", None) or getattr(error, "strerror", None) or type(error).__name__).split())
+        raise lab.LabError(f"{path.name} cannot be read as plain YAML ({reason}).") from error
+    if not isinstance(content, dict) or not isinstance(content.get("notebook"), str) or not isinstance(content.get("grid"), dict):
+        raise lab.LabError(f"{path.name} is not a sweep. It needs 'notebook: NAME' and 'grid: {{parameter: [values], ...}}'.")
+    if unknown := [str(key)[:40] for key in content if key not in KEYS]:
+        raise lab.LabError(f"{path.name} has keys that mean nothing: {', '.join(unknown)}. A sweep has: {', '.join(KEYS)}.")
+    notebook, grid, fixed = lab.find(content["notebook"]), content["grid"], content.get("fixed") or {}
+    if not isinstance(fixed, dict) or any(not isinstance(values, list) or not values for values in grid.values()):
+        raise lab.LabError(f"{path.name}: the grid gives each parameter a list like [1, 5, 50], and 'fixed' gives it one value.")
+    if any(not isinstance(value, str | int | float) for value in [*fixed.values(), *itertools.chain(*grid.values())]):
+        raise lab.LabError(f"{path.name}: a parameter's value is a number, a word, true or false.")
+    if twice := [name for name in grid if name in fixed]:
+        raise lab.LabError(f"{path.name} gives {twice[0]!r} both in the grid and as fixed.")
+    declared = [name for name in lab.parameters_of(notebook) if name != "scale"]
+    for name in [*grid, *fixed]:
+        if name != "scale" and name not in declared:
+            raise lab.LabError(f"{notebook.stem} has no parameter {str(name)[:40]!r} (given in {path.name}). It has: {', '.join(declared)}.")
+    if (n_points := math.prod(map(len, grid.values()))) > MAX_POINTS:
+        raise lab.LabError(f"{path.name} asks for {n_points:,} points, and {MAX_POINTS:,} is the most a sweep may have.")
+    points = [_point(notebook, scale, dict(zip(grid, values)), fixed) for values in itertools.product(*grid.values())]
+    if len({point.folder for point in points}) < len(points):
+        raise lab.LabError(f"{path.name} lists the same value twice in {', '.join(grid)}.")
+    return {"name": path.stem, "notebook": notebook.stem, "grid": grid}, points
+
+
+def _find(path: Path) -> Path:
+    """A sweep's file, from the reader's folder or from the project's."""
+    if found := [place for place in (path, lab.ROOT / path) if place.is_file()]:
+        return found[0]
+    known = [lab.short(found) for found in sorted((lab.PARAMS / "sweeps").glob("*.yaml"))]
+    raise lab.LabError(f"There is no sweep {path}. There are: {', '.join(known) or 'none'}.")
+
+
+def _point(notebook: Path, scale: str, varied: Mapping[str, Any], fixed: Mapping[str, Any]) -> Point:
+    parameters = lab.settle(notebook, scale, {**varied, **fixed})
+    label = ", ".join(f"{name}={parameters[name]}" for name in varied) or notebook.stem
+    chosen = {name: parameters[name] for name in (*varied, *fixed)}
+    return Point(notebook.stem, scale, label, chosen, parameters, lab.folder_of(notebook, scale, parameters))
+
+
+# ---- running ------------------------------------------------------------------------------------------------------------------
+
+def sweep(path: Path | str, scale: str = "laptop", *, workers: int | None = None, scheduler: str | None = None) -> int:
+    """Run what is not done of a sweep, gather its table, and return 1 if a point failed, 0 otherwise."""
+    if workers is not None and workers < 1:
+        raise lab.LabError(f"A sweep needs at least one worker, not {workers}.")
+    plan, points = read_sweep(path, scale)
+    outcomes = {point.folder: outcome for point in points if (outcome := _finished(point))}
+    left = [point for point in points if point.folder not in outcomes]
+    print(f"{plan['name']}: {len(points)} points of {plan['notebook']}, {len(outcomes)} up to date", flush=True)
+
+    start = time.monotonic()
+    for number, (point, outcome) in enumerate(_run(left, workers, scheduler), start=1):
+        outcomes[point.folder] = outcome
+        _clear_attempts(point.folder)
+        to_go = (time.monotonic() - start) / number * (len(left) - number)
+        ending = f", about {lab.clock(to_go)} to go" if number < len(left) else ""
+        print(f"{lab.CLEAR}[{number}/{len(left)}] {point.label}: {outcome['status']} in {lab.clock(outcome['seconds'])}{ending}", flush=True)
+    for table in gather(plan, points, [outcomes[point.folder] for point in points]):
+        print(f"→ {lab.short(table)}")
+
+    failed = [f"\n  {point.label}: {outcomes[point.folder]['error']}" for point in points if outcomes[point.folder]["status"] != "ok"]
+    if failed:
+        print(f"{len(failed)} of {len(points)} points failed:{''.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def run_point(point: Point, tell: Callable[[str], None] | None = None) -> dict[str, Any]:
+    """Run a point, wherever this process is, and return its status, error, seconds and results; a failure is an outcome, too."""
+    start = time.monotonic()
+    try:
+        if not point.folder.is_relative_to(lab.OUTPUTS):
+            raise lab.LabError(f"This worker writes to {lab.OUTPUTS}, not to {point.folder}: set NSR_ROOT and NSR_OUTPUTS for it.")
+        metrics = lab.run(point.notebook, point.scale, point.chosen, tell=tell)
+    except Exception as error:  # whatever it is, the other points go on
+        return _failure(error, time.monotonic() - start)
+    return {key: metrics[key] for key in ("status", "seconds", "results")} | {"error": metrics["error"].split("\n")[0]}
+
+
+def _failure(error: BaseException, seconds: float) -> dict[str, Any]:
+    return {"status": "failed", "seconds": seconds, "results": {}, "error": f"{type(error).__name__}: {error}".split("\n")[0]}
+
+
+def _finished(point: Point) -> dict[str, Any] | None:
+    """The outcome of a point that needs no run."""
+    done = lab.up_to_date(point.folder, lab.fingerprint(lab.find(point.notebook), point.parameters))
+    return json.loads((point.folder / "metrics.json").read_text()) if done else None
+
+
+def _clear_attempts(folder: Path) -> None:
+    """Remove what processes that were killed left of the same run; nothing but a folder's name tells whose it was."""
+    for leftover in folder.parent.glob(f".{glob.escape(folder.name)}.partial-*"):
+        pid = int(leftover.name.rsplit(".partial-", 1)[1].split("-")[0])
+        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _run(points: Sequence[Point], workers: int | None, scheduler: str | None) -> Iterator[tuple[Point, dict[str, Any]]]:
+    """The points with their outcomes, in the order in which they finish."""
+    if not points or workers is scheduler is None:
+        for number, point in enumerate(points, start=1):
+            yield point, run_point(point, lab.teller(f"[{number}/{len(points)}] {point.label}"))
+        return
+    from distributed import wait
+    from distributed.client import CancelledError
+
+    with _client(workers, scheduler) as client:
+        tell = lab.teller("waiting")
+        waiting = dict(zip(client.map(run_point, points, pure=False), points))  # not pure: an outcome holds only for now
+        try:
+            while waiting:
+                done = ()
+                with contextlib.suppress(TimeoutError):
+                    done = wait(list(waiting), timeout=1, return_when="FIRST_COMPLETED").done
+                for future in done:
+                    error = future.exception()  # Dask's own: this point killed every worker that tried it
+                    outcome = _failure(error, 0.0) if error else future.result()
+                    future.release()  # or Dask would want it again if the worker that keeps it died
+                    yield waiting.pop(future), outcome
+                tell(f"{len(points) - len(waiting)} of {len(points)} points done, {len(client.nthreads())} workers")
+        except (CancelledError, OSError) as error:
+            raise lab.LabError("The Dask scheduler went away. Finished points are kept: run the same command again.") from error
+
+
+@contextlib.contextmanager
+def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
+    """A way to the workers: those of a scheduler that runs already, or `workers` processes of our own, seen by this machine alone."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    if scheduler:
+        try:
+            client = Client(scheduler, timeout=20)
+        except (OSError, ValueError) as error:
+            raise lab.LabError(f"No Dask scheduler answers at {scheduler}. Start one, or use --workers N.") from error
+        with client:
+            yield client
+        return
+    share = str(max(1, records.cores() // workers))  # of the cores, for the kernel that each worker starts
+    threads = {f"{name}_NUM_THREADS": os.environ.get(f"{name}_NUM_THREADS", share) for name in ("OMP", "MKL", "OPENBLAS", "NUMBA")}
+    settings = {"distributed.scheduler.allowed-failures": DEATHS, "distributed.scheduler.worker-saturation": 1.0}
+    with dask.config.set(settings), LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, host=HOST, env=threads, memory_limit=None,  # the memory is the kernel's
+        # No dashboard. Dask opens a port for it all the same, and would complain if its usual one were taken.
+        dashboard_address=None, scheduler_kwargs={"dashboard_address": f"{HOST}:0"},
+    ) as cluster, Client(cluster) as client:
+        yield client
+
+
+# ---- gathering ----------------------------------------------------------------------------------------------------------------
+
+def gather(plan: Mapping[str, Any], points: Sequence[Point], outcomes: Sequence[Mapping[str, Any]]) -> list[Path]:
+    """Write the sweep's table, and the points' own tables as one, each with a birth certificate; return the files."""
+    import pandas as pd
+
+    parameters = points[0].parameters | plan["grid"]
+    seconds = sum(outcome["seconds"] for outcome in outcomes)  # of computing, whenever it was
+    certificate = records.birth_certificate(parameters, points[0].chosen.get("seed") if "seed" not in plan["grid"] else None, seconds)
+    certificate |= {"sweep": plan["name"], "notebook": plan["notebook"], "points": len(points)}
+    stem = lab.OUTPUTS / points[0].scale / "sweeps" / plan["name"]
+
+    rows = [p.chosen | {name: o[name] for name in ("status", "seconds", "error")} for p, o in zip(points, outcomes)]
+    results = pd.json_normalize([outcome["results"] for outcome in outcomes])  # {"r2": {"low": 0.1}} becomes a column r2.low
+    results = results.map(lambda value: json.dumps(value) if isinstance(value, list) else value)
+    tables = {f"{stem}.csv": _beside(pd.DataFrame(rows), results)}
+    try:
+        good = [point for point, outcome in zip(points, outcomes) if outcome["status"] == "ok" and (point.folder / TABLE).exists()]
+        found = [lab.read_table(point.folder / TABLE) for point in good]
+        if found:
+            left = pd.DataFrame([point.chosen for point, table in zip(good, found) for _ in range(len(table))])
+            tables[f"{stem}_rows.csv.gz"] = _beside(left, pd.concat(found, ignore_index=True))
+        else:  # of an earlier sweep with this name
+            for old in (f"{stem}_rows.csv.gz", f"{stem}_rows.json"):
+                Path(old).unlink(missing_ok=True)
+        return [lab.write_table(table, path, certificate) for path, table in tables.items()]
+    except (OSError, ValueError) as error:
+        raise lab.LabError(f"Cannot gather the tables of {plan['name']} in {lab.short(stem.parent)} ({error}).") from error
+
+
+def _beside(left: "pd.DataFrame", right: "pd.DataFrame") -> "pd.DataFrame":
+    """Two tables side by side; where both use a name for different things, the right one's column becomes result_<name>."""
+    import pandas as pd
+
+    same = [name for name in right if name in left and (right[name] == left[name]).all()]
+    return pd.concat([left, right.drop(columns=same).rename(columns=lambda name: f"result_{name}" if name in left else name)], axis=1)

@@ -1,0 +1,215 @@
+"""Sweeps: what makes no sense is refused at once, what is done is kept, and a worker that is killed costs one point one more try."""
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+
+from conftest import ROOT
+from nsr import lab, sweeps
+from nsr.__main__ import main
+from test_lab import HEAD, gone, leftovers, wait_for
+
+# Every run leaves a mark when it begins and one when it ends. Size 4 waits for a file "go", size 2 fails without a file "mended".
+WORK = """
+import os
+import time
+import pandas as pd
+from nsr import lab
+from nsr.records import run_dir
+
+def mark(word):
+    with open(lab.ROOT / "marks.txt", "a") as marks:
+        marks.write(f"{word} {size} {os.getpid()}\\n")
+
+mark("begin")
+while size == 4 and not (lab.ROOT / "go").exists():
+    time.sleep(0.05)
+if size == 2 and not (lab.ROOT / "mended").exists():
+    raise ValueError("two is not enough")
+lab.record(doubled=2 * size, span={"low": 0, "all": [size, seed]}, name=f"recorded {name}")
+lab.write_table(pd.DataFrame({"item": range(size), "size": size}), run_dir() / "table.csv.gz", {})
+mark("end")
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project with one notebook, seen by this process and by those it starts."""
+    (tmp_path / "notebooks").mkdir()
+    (tmp_path / "notebooks" / "00_work.py").write_text(HEAD.format(title="Work") + WORK)
+    for name, place in {"ROOT": ".", "NOTEBOOKS": "notebooks", "PARAMS": "params", "OUTPUTS": "outputs", "REFERENCE": "outputs/reference"}.items():
+        monkeypatch.setattr(lab, name, tmp_path / place)
+    monkeypatch.setenv("NSR_ROOT", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.delenv("NSR_OUTPUTS", raising=False)
+    return tmp_path
+
+
+def write_sweep(project: Path, text: str) -> str:
+    path = project / "params" / "sweeps" / "trial.yaml"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return str(path)
+
+
+def marks(project: Path, word: str) -> list[int]:
+    """The sizes of the runs that began (or ended), in order of size."""
+    path = project / "marks.txt"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return sorted(int(line.split()[1]) for line in lines if line.startswith(word))
+
+
+# ---- what it refuses ----------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("notebook: 00_work\ngrid: {beam: [1, 5]}", ["'beam'", "trial.yaml", "seed, size, share, name, loud"]),
+        ("notebook: 00_work\ngrid: {size: [1]}\nfixed: {beam: 1}", ["'beam'", "seed, size, share, name, loud"]),
+        ("notebook: 00_work\ngrid: {size: [1]}\nworkers: 3\nhost: a", ["workers, host", "notebook, grid, fixed"]),
+        ("notebook: 00_work\ngrid: {size: [1, many]}", ["size is int", "'many'"]),
+        ("notebook: 00_work\ngrid: {size: [1, 2, 1]}", ["same value twice"]),
+        ("notebook: 00_work\ngrid: {size: [1, 1e0]}", ["same value twice"]),
+        ("notebook: 00_work\ngrid: {size: 1}", ["a list like [1, 5, 50]"]),
+        ("notebook: 00_work\ngrid: {size: []}", ["a list like [1, 5, 50]"]),
+        ("notebook: 00_work\ngrid: {size: [[1, 2]]}", ["a number, a word"]),
+        ("notebook: 00_work\ngrid: {size: [1]}\nfixed: {size: 2}", ["'size'", "both"]),
+        ("notebook: 00_work\ngrid: {scale: [tiny, laptop]}", ["--scale"]),
+        ("notebook: 07_none\ngrid: {size: [1]}", ["'07_none'", "00_work"]),
+        ("notebook: 7\ngrid: {size: [1]}", ["is not a sweep"]),
+        ("grid: {size: [1]}", ["is not a sweep", "notebook: NAME"]),
+        ("", ["is not a sweep"]),
+        ("notebook: [", ["plain YAML"]),
+        ("notebook: 00_work\ngrid: !!python/object/apply:os.system ['touch owned']", ["plain YAML", "python/object/apply:os.system"]),
+        ("[" * 5000, ["plain YAML"]),
+        ("a: &a [1,1,1,1,1,1,1,1,1]\n" + "".join(f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi"))
+         + "notebook: 00_work\ngrid: {size: [*i]}", ["mean nothing"]),
+        (f"notebook: 00_work\ngrid: {{size: {list(range(200))}, seed: {list(range(200))}}}", ["40,000 points", "10,000"]),
+    ],
+)
+def test_a_sweep_that_makes_no_sense_is_refused_before_anything_starts(project: Path, capsys: pytest.CaptureFixture, text: str, expected):
+    assert main(["sweep", write_sweep(project, text), "--scale", "tiny"]) == 2
+    said = capsys.readouterr().err
+    assert all(word in said for word in expected), said
+    assert "Traceback" not in said and len(said) < 500
+    assert not (project / "outputs").exists() and not (project / "owned").exists()
+
+
+def test_other_requests_that_make_no_sense(project: Path, capsys: pytest.CaptureFixture):
+    path = write_sweep(project, "notebook: 00_work\ngrid: {size: [1]}")
+    for words, expected in {
+        ("nowhere.yaml",): "params/sweeps/trial.yaml",
+        (path, "--scale", "huge"): "tiny, laptop, paper",
+        (path, "--workers", "0"): "at least one worker",
+        (path, "--scheduler", "here"): "No Dask scheduler answers at here",
+    }.items():
+        assert main(["sweep", *words]) == 2
+        assert expected in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["sweep", path, "--workers", "1", "--scheduler", "tcp://127.0.0.1:1"])
+
+
+# ---- running ------------------------------------------------------------------------------------------------------------------
+
+def test_a_failed_point_stops_no_other_and_the_next_sweep_runs_it_alone(project: Path, nsr_command, capsys: pytest.CaptureFixture):
+    path = write_sweep(project, "notebook: 00_work\ngrid: {size: [2, 3]}\nfixed: {seed: 5, name: x}")
+    first = nsr_command("sweep", path, "--scale", "tiny", "--workers", "2")
+    assert first.returncode == 1, first.stdout + first.stderr
+    assert "1 of 2 points failed" in first.stderr and "size=2: Cell" in first.stderr and "two is not enough" in first.stderr
+    assert marks(project, "begin") == [2, 3] and marks(project, "end") == [3]
+    table = pd.read_csv(project / "outputs" / "tiny" / "sweeps" / "trial.csv")
+    assert table["size"].tolist() == [2, 3] and table["status"].tolist() == ["failed", "ok"]
+    assert "two is not enough" in table["error"][0] and table["doubled"].isna().tolist() == [True, False]
+
+    (project / "mended").touch()
+    second = nsr_command("sweep", "params/sweeps/trial.yaml", "--scale", "tiny", cwd=project / "notebooks")  # found from anywhere
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert "1 up to date" in second.stdout and "[1/1] size=2: ok" in second.stdout
+    assert marks(project, "begin") == [2, 2, 3] and marks(project, "end") == [2, 3]
+    assert main(["sweep", path, "--scale", "tiny", "--scheduler", "tcp://127.0.0.1:1"]) == 0  # nobody is needed for nothing
+    assert "2 up to date" in capsys.readouterr().out
+
+    folder = project / "outputs" / "tiny" / "sweeps"
+    table = pd.read_csv(folder / "trial.csv", keep_default_na=False)
+    assert list(table) == ["size", "seed", "name", "status", "seconds", "error", "doubled", "result_name", "span.low", "span.all"]
+    assert table["doubled"].tolist() == [4, 6] and table["span.all"].tolist() == ["[2, 5]", "[3, 5]"]
+    assert set(table["name"]) == {"x"} and set(table["result_name"]) == {"recorded x"} and (table["seconds"] > 0).all()
+    rows = pd.read_csv(folder / "trial_rows.csv.gz")
+    assert rows[["size", "seed", "item"]].values.tolist() == [[n, 5, item] for n in (2, 3) for item in range(n)]
+    assert list(rows) == ["size", "seed", "name", "item"]
+    for name in ("trial.json", "trial_rows.json"):
+        certificate = json.loads((folder / name).read_text())
+        assert certificate["parameters"]["size"] == [2, 3] and certificate["seed"] == 5 and certificate["notebook"] == "00_work"
+        assert certificate["versions"] and certificate["seconds"] > 0
+
+
+@contextlib.contextmanager
+def process(*words: str) -> Iterator[subprocess.Popen]:
+    """A process that is there for the length of a `with`."""
+    started = subprocess.Popen([sys.executable, "-m", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.communicate()
+
+
+def test_a_worker_killed_in_the_middle_of_a_point_costs_nothing_but_that_try(project: Path):
+    path, here = write_sweep(project, "notebook: 00_work\ngrid: {size: [1, 3, 4]}"), ["--host", "127.0.0.1", "--no-dashboard"]
+    address = project / "scheduler.json"
+    worker = ["dask", "worker", "--scheduler-file", str(address), "--nthreads", "1", "--no-nanny", *here]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(process("dask", "scheduler", "--port", "0", "--scheduler-file", str(address), *here))
+        assert wait_for(address.exists)
+        workers = [stack.enter_context(process(*worker)) for _ in range(2)]
+        at = json.loads(address.read_text())["address"]
+        assert at.startswith("tcp://127.0.0.1:")
+        running = stack.enter_context(process("nsr", "sweep", path, "--scale", "tiny", "--scheduler", at))
+
+        # size 4 waits for us, and the others are finished, some of them by the worker that will be killed
+        assert wait_for(lambda: marks(project, "begin") == [1, 3, 4] and marks(project, "end") == [1, 3], 240)
+        kernel = next(int(line.split()[2]) for line in (project / "marks.txt").read_text().splitlines() if line.startswith("begin 4"))
+        family = {one.pid for one in psutil.Process(kernel).parents()}
+        (victim,) = [one for one in workers if one.pid in family]
+        victim.kill()
+        assert wait_for(lambda: gone(kernel))  # its kernel ends with it, and cannot finish behind our back
+        (project / "go").touch()
+        said, _ = running.communicate(timeout=240)
+
+    assert running.returncode == 0, said
+    assert marks(project, "begin") == [1, 3, 4, 4] and marks(project, "end") == [1, 3, 4]
+    table = pd.read_csv(project / "outputs" / "tiny" / "sweeps" / "trial.csv")
+    assert table["size"].tolist() == [1, 3, 4] and set(table["status"]) == {"ok"} and table["doubled"].tolist() == [2, 6, 8]
+    assert not leftovers(project)
+
+
+def test_workers_of_our_own_have_one_thread_and_are_seen_by_this_machine_alone():
+    def listening() -> set[str]:
+        family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        return {link.laddr.ip for one in family for link in one.net_connections() if link.status == psutil.CONN_LISTEN}
+
+    with sweeps._client(1, None) as client:
+        assert list(client.nthreads().values()) == [1]
+        assert listening() == {"127.0.0.1"}
+        assert client.run(os.getenv, "NUMBA_NUM_THREADS").popitem()[1].isdecimal()
+
+
+def test_a_worker_that_would_write_elsewhere_refuses(project: Path, monkeypatch: pytest.MonkeyPatch):
+    _, (point,) = sweeps.read_sweep(write_sweep(project, "notebook: 00_work\ngrid: {size: [1]}"), "tiny")
+    monkeypatch.setattr(lab, "OUTPUTS", project / "other")
+    outcome = sweeps.run_point(point)
+    assert outcome["status"] == "failed" and "NSR_OUTPUTS" in outcome["error"] and not marks(project, "begin")
+
+
+def test_the_sweeps_of_the_book_name_parameters_that_exist():
+    for path in sorted((ROOT / "params" / "sweeps").glob("*.yaml")):
+        plan, points = sweeps.read_sweep(path, "laptop")
+        assert plan["name"] == path.stem and points
