@@ -1,0 +1,104 @@
+"""Pictures of a tree search, drawn from the log that `TPSR(watch=log.append)` keeps."""
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+from matplotlib.axes import Axes
+
+from nsr.expressions import END, Prefix, is_valid
+from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE
+from nsr.notation import to_infix
+from nsr.strategies.tpsr import Node, Rollout
+
+Phase = Literal["selection", "expansion", "simulation", "back-up"]
+PHASES: tuple[Phase, ...] = get_args(Phase)
+DOWN = 1.25  # distance between two levels, in units of the distance between two leaves
+
+
+def replay(log: Sequence[Rollout]) -> dict[Prefix, Node]:
+    """Grow the tree again from what its rollouts did: N counts the paths through a node, Q is the largest reward among them.
+
+    >>> log = [Rollout("", (), ((), ("x1",)), 0.7, ("x1",), 0.4), Rollout("", (), ((), ("sin",)), 0.2, ("sin", "x1"), 0.9)]
+    >>> [(" ".join(prefix), node.visits, node.value) for prefix, node in replay(log).items()]
+    [('', 2, 0.9), ('x1', 1, 0.4), ('sin', 1, 0.9)]
+    """
+    nodes: dict[Prefix, Node] = {}
+    for rollout in log:
+        above = None
+        for prefix in rollout.path:
+            if prefix not in nodes:
+                nodes[prefix] = Node(prefix, ended=prefix[-1:] == (END,))
+                if above is not None:
+                    above.children.append(nodes[prefix])
+            above = nodes[prefix]
+            above.visits, above.value = above.visits + 1, max(above.value, rollout.reward)
+        above.prior = rollout.prior
+    return nodes
+
+
+def layout(root: Node) -> dict[Prefix, tuple[float, float]]:
+    """Where the nodes below a root stand: leaves side by side in the order of their expansion, a parent above the middle of its children."""
+    places: dict[Prefix, tuple[float, float]] = {}
+    leaves = 0
+
+    def visit(node: Node, depth: int) -> float:
+        nonlocal leaves
+        if node.children:
+            across = [visit(child, depth + 1) for child in node.children]
+            x = (across[0] + across[-1]) / 2
+        else:
+            x = float(leaves)
+            leaves += 1
+        places[node.prefix] = x, -DOWN * depth
+        return x
+
+    visit(root, 0)
+    return places
+
+
+def draw_rollout(ax: Axes, log: Sequence[Rollout], n: int, phase: Phase = "back-up") -> None:
+    """Draw rollout number n (from 1) of a search of one problem up to a phase; all pictures of one root have the same layout.
+
+    A node shows its token, and Q and N once it has them. Blue is the way that selection went, orange the token that expansion added
+    with its p(a|s), green the completion that simulation wrote with its reward, and every value that back-up raised.
+    """
+    if not 1 <= n <= len(log):
+        raise ValueError(f"there is no rollout {n}; the log has {len(log)}, counted from 1")
+    now, stage = log[n - 1], PHASES.index(phase)
+    root = now.written
+    before, after = replay(log[: n - 1]), replay(log[:n])
+    same_root = [rollout for rollout in log if rollout.written == root]
+    whole = replay([*log[: n - 1], *same_root])  # only its shape is used
+    places = layout(whole[root])
+    new = now.path[-1] if now.path[-1] not in before else None
+    shown = after if phase == "back-up" else before
+    for prefix in (p for p in places if p in after and (p in before or p == root or (p == new and stage >= 1))):
+        x, y = places[prefix]
+        on_path = prefix in now.path
+        if prefix != root:
+            ax.plot(*zip(places[prefix[:-1]], (x, y)), color=BLUE if on_path else GREY, lw=2.2 if on_path else 1, zorder=1)
+        face, ink = (ORANGE, "white") if prefix == new else (BLUE, "white") if on_path else (LIGHT, INK)
+        text = (" ".join(prefix) or "start") if prefix == root else "end" if prefix[-1] == END else prefix[-1]
+        ax.text(x, y, textwrap.fill(text, 24), ha="center", va="center", color=ink, fontsize=8.5, zorder=3,
+                bbox={"boxstyle": "round,pad=0.3", "fc": face, "ec": "none"})
+        raised = phase == "back-up" and (prefix not in before or after[prefix].value > before[prefix].value)
+        below = f"p {now.prior:.2f}" if prefix == new and stage < 3 else \
+            f"{shown[prefix].value:.3f} ({shown[prefix].visits})" if prefix in shown else ""
+        ax.text(x, y - 0.3, below, ha="center", va="top", fontsize=7, zorder=4, color=GREEN if raised else INK,
+                weight="bold" if raised else "normal", bbox={"fc": "white", "ec": "none", "pad": 0.4})
+    if stage >= 2:
+        _draw_completion(ax, now, places[now.path[-1]])
+    across, down = [x for x, _ in places.values()], [y for _, y in places.values()]
+    ax.set(xlim=(min(across) - 0.8, max(across) + 0.8), ylim=(min(down) - 1.7, 0.5))
+    ax.set_axis_off()
+
+
+def _draw_completion(ax: Axes, rollout: Rollout, place: tuple[float, float]) -> None:
+    x, y = place
+    text = to_infix(rollout.completion) if is_valid(rollout.completion) else "no expression"
+    ax.plot([x, x], [y, y - 1.0], color=GREEN, lw=1.4, linestyle=":", zorder=2)
+    ax.text(x, y - 0.85, f"{textwrap.fill(text, 17)}\nreward {rollout.reward:.3f}", ha="center", va="top", fontsize=7, color=GREEN, zorder=5,
+            bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": GREEN, "lw": 0.6})
+

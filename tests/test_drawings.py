@@ -1,0 +1,84 @@
+"""Pictures of a tree search: the tree regrown from the log is judged by the search's own walk, the picture by what is written in it."""
+import math
+
+import matplotlib.pyplot as plt
+import pytest
+from fake_network import fake_model
+from test_engine import problems
+
+from nsr.drawings import PHASES, draw_rollout, layout, replay
+from nsr.engine import solve
+from nsr.strategies import TPSR
+from nsr.strategies.tpsr import Node, Rollout
+
+
+@pytest.fixture(scope="module")
+def log() -> list[Rollout]:
+    """A real search in which selection has to choose."""
+    log = []
+    solve(problems(1)[0], TPSR(7, 3, max_len=9, watch=log.append), fake_model())
+    return log
+
+
+def words(ax) -> list[str]:
+    return [text.get_text() for text in ax.texts]
+
+
+def test_every_selection_follows_from_the_regrown_tree(log):
+    """The log says where each rollout went; that has to be the largest P-UCB among the values regrown from the rollouts before it."""
+    chosen = 0
+    for n, rollout in enumerate(log):
+        nodes = replay(log[:n])
+        for above, prefix in zip(rollout.path, rollout.path[1:]):
+            if prefix in nodes and len(nodes[above].children) > 1:
+                scores = {child.prefix: TPSR().p_ucb(nodes[above], child) for child in nodes[above].children}
+                assert scores[prefix] == max(scores.values())
+                chosen += 1
+    assert chosen > 5
+
+
+def test_the_walk_goes_to_the_largest_value(log):
+    """The root moves to the child with the largest Q."""
+    for n in range(1, len(log)):
+        before, after = log[n - 1].written, log[n].written
+        if before != after:
+            children = replay(log[:n])[before].children
+            assert max(children, key=lambda child: child.value).prefix == after
+
+
+def test_layout_by_hand():
+    """Three leaves side by side; a parent in the middle of its children."""
+    left, right = Node(("a", "x")), Node(("a", "y"))
+    root = Node((), children=[Node(("a",), children=[left, right]), Node(("b",))])
+    across = {prefix: x for prefix, (x, _) in layout(root).items()}
+    assert across == {("a", "x"): 0, ("a", "y"): 1, ("a",): 0.5, ("b",): 2, (): 1.25}
+    depths = {prefix: y for prefix, (_, y) in layout(root).items()}
+    assert depths[()] > depths[("a",)] == depths[("b",)] > depths[("a", "x")] == depths[("a", "y")]
+
+
+def test_phases_show_what_is_known_by_then(log):
+    n = next(n for n, rollout in enumerate(log, 1) if len(rollout.path) > 2)
+    said = {}
+    for phase in PHASES:
+        figure, ax = plt.subplots()
+        draw_rollout(ax, log, n, phase)
+        said[phase] = words(ax)
+        plt.close(figure)
+    probability, reward = f"p {log[n - 1].prior:.2f}", f"reward {log[n - 1].reward:.3f}"
+    assert probability not in said["selection"] and probability in said["expansion"]
+    assert not any(reward in text for text in said["expansion"]) and any(reward in text for text in said["simulation"])
+    visits = replay(log[:n])[log[n - 1].written].visits
+    assert any(text.endswith(f"({visits - 1})") for text in said["simulation"])
+    assert not any(text.endswith(f"({visits})") for text in said["simulation"])
+    assert any(text.endswith(f"({visits})") for text in said["back-up"])
+
+
+def test_every_rollout_can_be_drawn(log):
+    figure, ax = plt.subplots()
+    for n in range(1, len(log) + 1, 3):
+        ax.clear()
+        draw_rollout(ax, log, n)
+        assert all(math.isfinite(limit) for limit in (*ax.get_xlim(), *ax.get_ylim()))
+    plt.close(figure)
+    with pytest.raises(ValueError, match="no rollout 0"):
+        draw_rollout(ax, log, 0)
