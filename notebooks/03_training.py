@@ -52,6 +52,7 @@ import torch.nn.functional as F
 from IPython.display import Markdown
 
 from nsr import lab
+from nsr.bias import wilson
 from nsr.checkpoint import load, load_folder
 from nsr.expressions import END, START, SIMPLIFIED
 from nsr.figures import BLUE, GREEN, GREY, ORANGE, RED, save, use_style
@@ -286,6 +287,7 @@ print(f"{len(trained.templates):,} templates, {len(trained.seen):,} different ta
 print(f"each template was shown {items_shown / len(trained.templates):,.0f} times on average")
 birth = about["birth"]
 print(f"born {birth['date'][:10]} at commit {str(birth['commit'])[:10]} on {birth['cores']} cores")
+print(birth.get("note", ""))
 
 # %% [markdown]
 # A few fresh items from its own training templates: what was behind the points, and what it writes when it simply takes the most
@@ -305,6 +307,24 @@ pd.DataFrame(rows, columns=columns)
 
 # %% [markdown]
 # The last column is the number of times exactly this answer was a training target. Keep it in mind.
+
+# %% [markdown]
+# ## Worth studying?
+#
+# A network that cannot do its task teaches nothing about how it does it. The bar that was set before training: with a beam of five, an
+# accurate answer ($R^2 > 0.99$ on fresh points) to at least 40 % of the problems of `baseline`. Chapter [05](05_beam_search.py) made
+# the table that is read here.
+
+# %%
+bar, table_path = 0.40, lab.REFERENCE / "laptop" / "results" / "beam.csv.gz"
+if weights and table_path.exists():
+    table = lab.read_table(table_path)
+    rows = table[(table.test_set == "baseline") & (table.beam_size == 5)]
+    accurate = int((rows.r2 > 0.99).sum())
+    low, high = wilson(accurate, len(rows))[-2:]
+    print(f"{accurate} of {len(rows)}: {accurate / len(rows):.0%} (95 %: {low:.0%} to {high:.0%})")
+    lab.record(baseline_beam_5=accurate / len(rows))
+    assert low > bar
 
 # %% [markdown]
 # ## What was tried
