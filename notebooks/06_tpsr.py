@@ -63,6 +63,7 @@ from IPython.display import Markdown, display
 from nsr import lab
 from nsr.benchmarks import TEST_SETS
 from nsr.bias import ACCURATE, TrainingSet, breakdown, mcnemar, paired_bootstrap, wilson
+from nsr.canonical import template_of
 from nsr.checkpoint import load, load_folder
 from nsr.decoding import Complete, NextTokens
 from nsr.drawings import PHASES, draw_rollout, replay
@@ -665,6 +666,28 @@ for name, table in (("beam", against), ("tpsr", mine)):
 columns = ["strategy", "b", "novel", "accurate among novel", "accurate among copies",
            "truth's template", "novel candidates"]
 pd.DataFrame(rows, columns=columns).set_index(["strategy", "b"])
+
+# %% [markdown]
+# ## New, or outside the language?
+#
+# In this vocabulary `mul` is there to attach a constant; no template multiplies two variables, and beam search hardly ever does. The tree
+# search tries tokens that the network holds for unlikely, and such a product is one way to be "novel" that no formula of the
+# generator could ever match. How many novel answers are of that kind, and how good are they?
+
+# %%
+new = tpsr[(tpsr.test_set == MINE) & tpsr.novel].copy()
+new["product"] = ["mul" in template_of(tuple(answer.split())) for answer in new.answer]
+rows = []
+for size, part in new.groupby("beam_size"):
+    inside, outside = part[~part["product"]], part[part["product"]]
+    rows.append((size, len(part), percent(part["product"]), percent(inside.accurate), percent(outside.accurate)))
+columns = ["beam size", "novel answers", "multiply variables", "accurate if not", "accurate if so"]
+lab.record(novel_that_multiply=float(new["product"].mean()) if len(new) else None)
+pd.DataFrame(rows, columns=columns).set_index("beam size")
+
+# %% [markdown]
+# The share in the third column should be kept in mind wherever this book or the paper counts novel answers of a tree search: leaving the
+# language is novelty too, but not the kind that was asked for.
 
 # %% [markdown]
 # ## One point, live
