@@ -57,15 +57,16 @@ def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
             (a, a_root), (b, b_root) = args
             level, looser = (("add", "sub"), ()) if token in ("add", "sub") else (("mul", "div"), ("add", "sub"))
             nests_right = token in ("add", "mul")
-            if a_root in looser or (nests_right and a_root == token):
+            if a_root.split()[0] in looser or (nests_right and a_root in (token, f"{token} led")):
                 a = f"({a})"
-            if b_root in looser or (b_root in level and not (nests_right and b_root == token)):
+            if b_root.split()[0] in (*looser, *level) and not (nests_right and b_root == token):
                 b = f"({b})"
             gap = "" if looser else " "
-            return f"{a}{gap}{_SYMBOL[token]}{gap}{b}", token
+            led = nests_right and a_root == level[1]  # a - b + c: as an operand to the right it needs brackets
+            return f"{a}{gap}{_SYMBOL[token]}{gap}{b}", f"{token} led" if led else token
         (a, a_root), = args
         if token.startswith("pow"):
-            simple = a_root not in (*_SYMBOL, "negative") and not a_root.startswith("pow")
+            simple = a_root.split()[0] not in (*_SYMBOL, "negative") and not a_root.startswith("pow")
             return f"{a if simple else f'({a})'}**{token[3:]}", token
         return f"{token}({a})", token
 

@@ -89,6 +89,18 @@ def test_examples_of_reading(text, infix):
     assert to_infix(*parse(text)) == infix
 
 
+@pytest.mark.parametrize("prefix, infix", [
+    (("add", "x1", "add", "sub", "x1", "x2", "x3"), "x1 + (x1 - x2 + x3)"),
+    (("add", "add", "sub", "x1", "x2", "x3", "x4"), "(x1 - x2 + x3) + x4"),
+    (("sub", "add", "sub", "x1", "x2", "x3", "x4"), "x1 - x2 + x3 - x4"),
+    (("mul", "x1", "mul", "div", "x1", "x2", "x3"), "x1*(x1/x2*x3)"),
+    (("pow2", "mul", "div", "x1", "x2", "x3"), "(x1/x2*x3)**2"),
+    (("mul", "x1", "add", "sub", "x1", "x2", "x3"), "x1*(x1 - x2 + x3)"),
+])
+def test_brackets_keep_the_nesting(prefix, infix):
+    assert to_infix(prefix) == infix and parse(infix) == (prefix, ())
+
+
 @pytest.mark.parametrize("text, words", [
     ("", "empty"), ("   ", "empty"), ("x11", "out of range"), ("x0", "out of range"), ("x99999999999999999999", "out of range"),
     ("nan*x1", "finite number"), ("1e999", "too large"), ("sin x1", "brackets"), ("x1 x2", "operator is missing"),
