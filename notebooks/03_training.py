@@ -40,9 +40,7 @@ n_probes: int = 6  # items decoded at the end
 # Everything comes from the module; what is taught here is rebuilt from its parts below, and asserts hold the two together.
 
 # %%
-import tempfile
 import time
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -53,7 +51,7 @@ from IPython.display import Markdown
 
 from nsr import lab
 from nsr.bias import wilson
-from nsr.checkpoint import load, load_folder
+from nsr.evaluation import network_for
 from nsr.expressions import END, START, SIMPLIFIED
 from nsr.figures import BLUE, GREEN, GREY, ORANGE, RED, save, use_style
 from nsr.generator import training_draws
@@ -62,7 +60,7 @@ from nsr.model import PUBLISHED, Config, Network, half_bits
 from nsr.notation import to_infix
 from nsr.optim import learning_rate, make_optimisers
 from nsr.settings import read_settings
-from nsr.training import greedy, train
+from nsr.training import greedy
 
 use_style()
 item_rng, overfit_rng, probe_rng = np.random.default_rng(seed).spawn(3)
@@ -245,12 +243,9 @@ assert learned >= 7 and losses[-1] < 0.1 * losses[0]
 # sees the same data twice. This is the recipe, read from `params/training/`.
 
 # %%
+trained = network_for(weights)
 if weights:
-    trained = load(weights)
     lab.uses(trained.folder / "about.json")
-else:
-    folder = Path(tempfile.mkdtemp())
-    trained = load_folder(train(read_settings("nesymres", "tiny"), folder), "tiny/nesymres")
 about, settings = trained.about, trained.settings
 parameters = sum(p.numel() for p in trained.network.parameters())
 keys = ["draws", "min_operators", "max_operators", "points_max", "width", "encoder_blocks"]
@@ -286,7 +281,8 @@ print(f"{items_shown:,} items in {minutes:.1f} minutes, {items_shown / minutes /
 print(f"{len(trained.templates):,} templates, {len(trained.seen):,} different targets shown")
 print(f"each template was shown {items_shown / len(trained.templates):,.0f} times on average")
 birth = about["birth"]
-print(f"born {birth['date'][:10]} at commit {str(birth['commit'])[:10]} on {birth['cores']} cores")
+commit = f"commit {birth['commit'][:10]}" if birth["commit"] else "no commit"
+print(f"born {birth['date'][:10]}, {commit}, on {birth['cores']} cores")
 print(birth.get("note", ""))
 
 # %% [markdown]

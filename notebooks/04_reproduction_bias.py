@@ -52,7 +52,6 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import torch
 from IPython.display import Markdown, display
 
 from nsr import lab
@@ -60,8 +59,8 @@ from nsr.benchmarks import TEST_SETS
 from nsr.bias import ACCURATE, SENSES, THRESHOLDS, TrainingSet, accuracy_curve, breakdown
 from nsr.bias import novelty_table, wilson
 from nsr.canonical import canonical, family, strip, template_of
-from nsr.checkpoint import load, load_folder
 from nsr.engine import solve_all
+from nsr.evaluation import network_for
 from nsr.evaluation import PAPER_BEAM, Row, beam_grid, compare, difference, measure_all
 from nsr.evaluation import percent, problems_of, results_path, tabulate, whiskers
 from nsr.figures import BLUE, GREEN, GREY, INK, RED, draw_tree, save, use_style
@@ -69,17 +68,11 @@ from nsr.notation import to_infix, to_latex
 from nsr.numerics import evaluate
 from nsr.records import certificate_path
 from nsr.results import r2_text
-from nsr.settings import read_settings
 from nsr.strategies import BeamSearch
-from nsr.training import train
 
 use_style()
 COLOURS = dict(zip(TEST_SETS, (RED, BLUE, GREEN)))  # as in chapter 02
-if weights:
-    trained = load(weights, "cuda" if torch.cuda.is_available() else "cpu")
-else:
-    folder = Path(tempfile.mkdtemp())
-    trained = load_folder(train(read_settings("nesymres", "tiny"), folder), "tiny/nesymres")
+trained = network_for(weights)
 training = TrainingSet.of(trained)
 print(f"{trained.name}: {len(training.templates):,} training templates")
 

@@ -54,16 +54,15 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import torch
 from IPython.display import Markdown, display
 
 from nsr import lab
 from nsr.benchmarks import TEST_SETS
 from nsr.bias import ACCURATE, TrainingSet, accuracy_curve, breakdown, mcnemar
 from nsr.bias import novelty_table, paired_bootstrap, wilson
-from nsr.checkpoint import load, load_folder
 from nsr.decoding import Complete, Hypothesis, NextTokens
 from nsr.engine import solve, solve_all
+from nsr.evaluation import network_for
 from nsr.evaluation import PAPER_BEAM, Row, beam_grid, compare, measure_all, percent
 from nsr.evaluation import problems_of, results_path, share_with_rank, tabulate, whiskers
 from nsr.expressions import END
@@ -72,18 +71,12 @@ from nsr.notation import to_infix
 from nsr.oracle import Verify
 from nsr.records import certificate_path
 from nsr.results import r2_text
-from nsr.settings import read_settings
 from nsr.strategies import BeamSearch
-from nsr.training import train
 
 use_style()
 COLOURS = dict(zip(TEST_SETS, (RED, BLUE, GREEN)))  # as in chapters 02 and 04
 SIZES = [size for size in PAPER_BEAM if size <= largest_beam]
-if weights:
-    trained = load(weights, "cuda" if torch.cuda.is_available() else "cpu")
-else:
-    folder = Path(tempfile.mkdtemp())
-    trained = load_folder(train(read_settings("nesymres", "tiny"), folder), "tiny/nesymres")
+trained = network_for(weights)
 training = TrainingSet.of(trained)
 problems = problems_of(trained, test_set, seed, n_problems, n_points)[:n_live]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,11 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from nsr.benchmarks import test_set as make_test_set
 from nsr.bias import ACCURATE, Interval, TrainingSet, tidy, wilson
 from nsr.canonical import template_of
-from nsr.checkpoint import Trained
+from nsr.checkpoint import Trained, load, load_folder
 from nsr.engine import Budget, Strategy, solve_all
 from nsr.expressions import Template, is_valid
 from nsr.generator import TreeRecipe
@@ -28,6 +30,8 @@ from nsr.items import ItemRecipe
 from nsr.problem import Problem
 from nsr.records import OUTPUTS, REFERENCE, birth_certificate, certificate_path, digest, progress, read_table, short, to_json, write_table
 from nsr.results import Result
+from nsr.settings import read_settings
+from nsr.training import train
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,6 +71,14 @@ class Row:
         size = getattr(self.strategy, "beam_size", None)
         return " ".join([self.strategy.name, *([f"b={size}"] if size else []), self.test_set, f"seed {self.seed}",
                          *([f"step {self.step:,}"] if self.step is not None else [])])
+
+
+def network_for(weights: str) -> Trained:
+    """The network that a chapter studies: loaded by name, or with an empty name a tiny one, trained on the spot in seconds."""
+    if weights:
+        return load(weights, "cuda" if torch.cuda.is_available() else "cpu")
+    final = train(read_settings("nesymres", "tiny"), Path(tempfile.mkdtemp(prefix="nsr-tiny-")))
+    return load_folder(final, "tiny/nesymres")
 
 
 def weights_digest(trained: Trained, step: int | None = None) -> str:
