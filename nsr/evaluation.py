@@ -73,12 +73,12 @@ class Row:
                          *([f"step {self.step:,}"] if self.step is not None else [])])
 
 
-def network_for(weights: str) -> Trained:
-    """The network that a chapter studies: loaded by name, or with an empty name a tiny one, trained on the spot in seconds."""
+def network_for(weights: str, kind: str = "nesymres") -> Trained:
+    """The network that a chapter studies: loaded by name, or with an empty name a tiny one of its kind, trained on the spot."""
     if weights:
         return load(weights, "cuda" if torch.cuda.is_available() else "cpu")
-    final = train(read_settings("nesymres", "tiny"), Path(tempfile.mkdtemp(prefix="nsr-tiny-")))
-    return load_folder(final, "tiny/nesymres")
+    final = train(read_settings(kind, "tiny"), Path(tempfile.mkdtemp(prefix="nsr-tiny-")))
+    return load_folder(final, f"tiny/{kind}")
 
 
 def weights_digest(trained: Trained, step: int | None = None) -> str:
