@@ -266,9 +266,12 @@ def multiply_rows(tangents: np.ndarray, wanted: np.ndarray, begin: int, end: int
 
 
 def as_columns(X: np.ndarray) -> np.ndarray:
-    """Points as the machine wants them: (P, D) of any numeric type to (D, P) contiguous float64."""
+    """Points as the machine wants them: (P, D) of any numeric type to (D, P) contiguous float64, always a copy of its own.
+
+    A read-only view would be another type to numba, and another compilation.
+    """
     X = np.asarray(X, dtype=np.float64)
-    return np.ascontiguousarray(X[:, None].T if X.ndim == 1 else X.T)
+    return np.array(X[:, None].T if X.ndim == 1 else X.T, order="C")
 
 
 def prepare_program(prefix: Prefix, n_variables: int) -> tuple[np.ndarray, int]:

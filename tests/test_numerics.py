@@ -150,3 +150,10 @@ def test_r2_of_special_cases():
     assert r2_score([1, 2], [1, math.nan]) == r2_score([1, 2], [1, math.inf]) == r2_score([], []) == r2_score([1, math.nan], [1, 2]) == -math.inf
     assert r2_score([3.3] * 7, [3.3] * 7) == 1.0 and r2_score([3.3] * 7, [3.4] * 7) == -math.inf
     assert r2_score([1e9, 1e9 + 1e-6], [1e9, 1e9 + 1e-6]) == 1.0
+
+
+def test_read_only_points_of_one_variable_need_no_second_compilation():
+    X = np.linspace(0, 1, 5)[:, None]
+    X.flags.writeable = False
+    columns = as_columns(X)
+    assert columns.flags.writeable and columns.flags.c_contiguous and not np.shares_memory(columns, X)
