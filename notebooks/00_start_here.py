@@ -161,18 +161,35 @@ Markdown("\n".join(lines))
 # `tiny` trains from nothing in seconds and is what the tests run; `laptop` is what these pages show; `paper` is the published setting
 # and wants a GPU. Any parameter of any notebook can be changed from the command line, for instance
 # `python -m nsr run 00 -p formula "cos(x1) - 0.5*x2"`.
-#
-# ## Try it
-#
-# 1. *Predict.* What are the tokens of `x1 - (x2 - x3)`? Write them down, then set `formula` and run.
-# 2. *Turn a parameter.* Find a formula that the toy training set above calls copied although its numbers are different.
-# 3. *Build.* Write a function that finds the depth of a tree from its tokens in one pass from right to left.
 
 # %% [markdown]
-# A stack does it: a leaf has depth one, and an operator takes its arguments off the stack.
+# ## Exercises
+#
+# Every chapter ends with three: predict, turn a parameter, build. A check follows each.
+#
+# 1. *Predict.* What are the tokens of `x1 - (x2 - x3)`? Write them down before you run the cell.
 
 # %% tags=["solution"]
-from nsr.expressions import arity, depth
+predicted = "sub x1 sub x2 x3"
+
+# %% tags=["check"]
+assert tuple(predicted.split()) == parse("x1 - (x2 - x3)")[0], "operator first, then its arguments"
+
+# %% [markdown]
+# 2. *Turn.* Find a formula that the toy training set above calls copied although it is none of its two formulas.
+
+# %% tags=["solution"]
+copied = "0.3*sin(x1) + 7*x2"
+
+# %% tags=["check"]
+assert copied not in toy and strip(parse(copied)[0]) in training_set, "only the numbers may differ"
+
+# %% [markdown]
+# 3. *Build.* Write a function that finds the depth of a tree from its tokens in one pass from right to left, with a stack: a leaf has
+#    depth one, and an operator takes its arguments off the stack.
+
+# %% tags=["solution"]
+from nsr.expressions import arity
 
 
 def depth_by_stack(tokens):
@@ -183,7 +200,11 @@ def depth_by_stack(tokens):
     return stack[0]
 
 
-assert depth_by_stack(prefix) == depth(prefix)
+# %% tags=["check"]
+from nsr.expressions import depth
+
+for text in (formula, "x1", "sin(cos(x1) + x2) - x3"):
+    assert depth_by_stack(parse(text)[0]) == depth(parse(text)[0]), text
 
 # %% [markdown]
 # **What's next.** [Expressions and data](02_expressions_and_data.py): where a hundred thousand formulas come from.

@@ -625,26 +625,33 @@ pd.DataFrame(verdicts, columns=["paper", "ours", "verdict"]).style.hide(axis="in
 # %% [markdown]
 # ## Exercises
 #
-# **Predict.** Without running it: how many tokens does s̃ have for `(0∨1)`, and which leaf wins? And for `(¬(¬(¬0)))`?
+# 1. *Predict.* Without running it: how many tokens does s̃ have for `(0∨1)`, and which leaf wins? (Count the leaves and the negations
+#    after De Morgan's law.)
 
 # %% tags=["solution"]
-for text in ("(0∨1)", "(¬(¬(¬0)))"):
-    print(text, len(reduce_formula(text).prefix), "tokens,", reduce_formula(text).solve())
-# (0∨1) has 2 leaves and 3 negations after De Morgan: 4·(2+3) = 20.
+n_tokens, winner = 20, "x2"  # 2 leaves and 3 negations: 4·(2 + 3)
+
+# %% tags=["check"]
+reduced = reduce_formula("(0∨1)")
+assert n_tokens == len(reduced.prefix), "each leaf and each negation costs four tokens"
+assert winner == reduced.solve(), "the winning leaf says whether the formula is true"
 
 # %% [markdown]
-# **Turn a parameter.** Move the second data point from (0, −1, 0) to (0, 1, 0). Which symbol of the table in step 3 breaks? Find a
-# formula that survives by luck, and one that does not.
+# 2. *Turn.* Move the second data point from (0, −1, 0) to (0, 1, 0). Find a formula that now gets the wrong verdict, or none at all.
 
 # %% tags=["solution"]
 moved = np.array([[1.0, 0.0], [0.0, 1.0]])
+broken = "1"
 print("the symbol 1 now computes", evaluate(reduction.TOKENS_OF["1"], moved))
-for text in ("1", "(1∧1)"):
-    print(text, LastTokenProblem(reduce_formula(text).prefix, moved, reduction.VALUES).losses())
+
+# %% tags=["check"]
+exact = [loss == 0 for loss in LastTokenProblem(reduce_formula(broken).prefix, moved, reduction.VALUES).losses()]
+usual = [loss == 0 for loss in LastTokenProblem(reduce_formula(broken).prefix, reduction.POINTS, reduction.VALUES).losses()]
+assert exact != usual, "this formula survives by luck: its last token is still the right one"
 
 # %% [markdown]
-# **Build.** Some authors also have ⊕, exclusive or. Find tokens for a ⊕ b. Why does `mul` and `sub` alone make nested ⊕ exponentially
-# long, and which token of the full vocabulary avoids it?
+# 3. *Build.* Some authors also have ⊕, exclusive or. Write the tokens of a ⊕ b with `add`, `sub` and `mul`. (Why does nesting it make
+#    them exponentially long, and which token of the full vocabulary avoids that?)
 
 # %% tags=["solution"]
 def xor(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
@@ -653,11 +660,11 @@ def xor(a: tuple[str, ...], b: tuple[str, ...]) -> tuple[str, ...]:
     return ("add", "mul", *a, "sub", *one, *b, "mul", *b, "sub", *one, *a)
 
 
+# %% tags=["check"]
 zero, one = reduction.TOKENS_OF["0"], reduction.TOKENS_OF["1"]
 for a, b in ((zero, zero), (zero, one), (one, zero), (one, one)):
-    short = evaluate(("pow2", "sub", *a, *b), reduction.POINTS)
-    assert np.allclose(evaluate(xor(a, b), reduction.POINTS), short)  # (a − b)², each operand once
-    print(short)
+    short = evaluate(("pow2", "sub", *a, *b), reduction.POINTS)  # (a − b)² has each operand once
+    assert np.allclose(evaluate(xor(a, b), reduction.POINTS), short), "0 ⊕ 1 = 1 ⊕ 0 = 1, else 0"
 
 # %% [markdown]
 # ## What's next

@@ -466,38 +466,41 @@ Markdown("| the paper | ours | verdict |\n|---|---|---|\n" + rows)
 # %% [markdown]
 # ## Exercises
 #
-# 1. *Predict.* How many trees have exactly one operator? Which? Then: how many *templates* of SIMPLIFIED do they give? Count by hand
-#    before you run the cell.
+# 1. *Predict.* Take all trees with exactly one operator, and at most two different variables. How many *templates* of SIMPLIFIED do they
+#    give? Count by hand before you run the cell.
 
 # %% tags=["solution"]
+n_templates = 6  # four functions of x1, x1 + x2, x1 − x2
+
+# %% tags=["check"]
 one = TreeRecipe(SIMPLIFIED, 1, 1)
 found = {template_from(p) for p in raw_draws(2000, one, np.random.default_rng(0))} - {None}
-print(sorted(to_infix(t) for t in found))
-assert tree_counts(1)[1, 1] == 2 and len(found) == 6  # four functions of x1, x1 + x2, x1 − x2
+assert n_templates == len(found), "x1 + x1 is 2·x1, and x1 − x1 is nothing"
 
 # %% [markdown]
-# 2. *Turn.* Allow only one variable (`SIMPLIFIED.with_variables(1)`). Does the coverage of 1000 draws rise or fall?
+# 2. *Turn.* Allow only one variable (`SIMPLIFIED.with_variables(1)`). Does the coverage of 1000 draws rise or fall? Measure it.
 
 # %% tags=["solution"]
 alone = TreeRecipe(SIMPLIFIED.with_variables(1), min_operators, max_operators)
 known = set(draw_templates(1000, alone, 0))
 one_variable = np.mean([t in known for t in draw_templates(1000, alone, 1)])
+
+# %% tags=["check"]
 ours = coverage[coverage.setting.str.startswith("ours")].set_index("draws")
-five_variables = ours.covered[1000]
-print(f"one variable {one_variable:.2f}, five {five_variables:.2f}")
-assert one_variable > five_variables
+print(f"one variable {one_variable:.2f}, five {ours.covered[1000]:.2f}")
+assert one_variable > ours.covered[1000], "with fewer variables there are fewer templates to cover"
 
 # %% [markdown]
 # 3. *Build.* Write `leaves(template)`, the number of leaves, without looking at any name: from the arities alone. (In a tree, leaves
 #    = 1 + number of binary operators.)
-
 
 # %% tags=["solution"]
 def leaves(template):
     return 1 + sum(ARITY.get(token, 0) == 2 for token in template)
 
 
-assert all(leaves(t) == sum(token[0] == "x" for token in t) for t in templates)
+# %% tags=["check"]
+assert all(leaves(t) == sum(token[0] == "x" for token in t) for t in templates), "a unary operator adds no leaf"
 
 # %% [markdown]
 # **What's next.** [Training](03_training.py): a network learns to read these bits and write these tokens.

@@ -450,23 +450,37 @@ Markdown("| | the paper | this network |\n|---|---|---|\n" + table)
 #    has it fallen at the end, after 500,000 steps?
 
 # %% tags=["solution"]
-factor = learning_rate(499_999, "inverse_sqrt", 500_000, constant=4000)
-print(f"{factor:.4f}")
-assert np.isclose(factor, np.sqrt(4000 / 500_000))
+factor = (4000 / 500_000) ** 0.5
+
+# %% tags=["check"]
+last = learning_rate(499_999, "inverse_sqrt", 500_000, constant=4000)
+assert np.isclose(factor, last), "the rate at step t is √(4000 / t) of the first"
 
 # %% [markdown]
-# 2. *Turn.* Set `n_points` to 5 and run the notebook again. Can the small network still learn eight formulas by heart? What does that
-#    say about how it tells them apart?
-#
-# 3. *Build.* Without its positions the decoder would not know the order of what it has read. Write a check that it does: exchange two
-#    tokens of the beginning and see that the next-token logits change.
+# 2. *Turn.* How many multiplications does the first attention of an ISAB block cost with P points and I inducing points, and with none
+#    (all points look at all)? Give the ratio for 100 points and 16 inducing points.
 
 # %% tags=["solution"]
-with torch.no_grad():
-    begin = torch.tensor([[ids[START], ids["add"], ids["x1"], ids["sin"]]])
-    swapped = begin[:, [0, 2, 1, 3]]
-    here, there = (network.decode(memory[:1], t)[:, -1] for t in (begin, swapped))
-assert not torch.allclose(here, there, atol=1e-4)
+ratio = 100 * 100 / (2 * 16 * 100)  # P² scores instead of I·P there and P·I back
+
+# %% tags=["check"]
+assert np.isclose(ratio, 100**2 / (2 * 16 * 100)), "an ISAB block has two attentions, from the inducing points and back to the points"
+
+# %% [markdown]
+# 3. *Build.* Without its positions the decoder would not know the order of what it has read. Write `order_matters(a, b)`: whether the
+#    next-token logits after two beginnings differ. (`network.decode(memory[:1], tokens)` gives logits for all places.)
+
+# %% tags=["solution"]
+def order_matters(a: list[str], b: list[str]) -> bool:
+    with torch.no_grad():
+        rows = [torch.tensor([[ids[START], *(ids[token] for token in tokens)]]) for tokens in (a, b)]
+        here, there = (network.decode(memory[:1], row)[:, -1] for row in rows)
+    return not torch.allclose(here, there, atol=1e-4)
+
+
+# %% tags=["check"]
+assert order_matters(["add", "x1", "sin"], ["x1", "add", "sin"]), "the same tokens in another order"
+assert not order_matters(["add", "x1"], ["add", "x1"]), "the same tokens in the same order"
 
 # %% [markdown]
 # **What's next.** [Reproduction bias](04_reproduction_bias.py): what does this network write when the truth is new?

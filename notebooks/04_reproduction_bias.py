@@ -540,31 +540,51 @@ print(f"novel at the first snapshot {early.share:.1%}, at the last {late.share:.
 # %% [markdown]
 # ## Exercises
 #
-# 1. *Predict.* The network answers `sin(x1 + 1.5) + 2*x2`, and the training set holds `x2 + cos(x1)` but not `x2 + sin(x1)`. In which of
-#    the four senses is the answer new? Write it down, then run the cell.
+# 1. *Predict.* The network answers `sin(x1 + 1.5) + 2*x2`, and the training set holds `x2 + cos(x1)` but not `x2 + sin(x1)`. Is the answer
+#    novel by its template? And by its family, where constants may take any value?
 
 # %% tags=["solution"]
+by_template, by_family = True, False  # a cosine is a shifted sine
+
+# %% tags=["check"]
 from nsr.parsing import parse
 
 toy = TrainingSet([parse("x2 + cos(x1)")[0]], seen=[parse("C + x2 + cos(x1)")[0]])
-answer, _ = parse("sin(x1 + 1.5) + 2*x2")
-print(toy.novelty(answer))
-assert toy.novelty(answer)["novel"] and not toy.novelty(answer)["novel_family"]
+senses = toy.novelty(parse("sin(x1 + 1.5) + 2*x2")[0])
+assert by_template == senses["novel"], "strip removes the constants, nothing else"
+assert by_family == senses["novel_family"], "is there a φ with sin(x1 + φ) = cos(x1)?"
 
 # %% [markdown]
-# 2. *Turn.* Set `beam_size` to 1 and `recompute` to true. Does the share of copies rise or fall? (Chapter 05 answers.)
-#
-# 3. *Build.* Which single token most often separates a copy from the truth? Compare the template of each copied answer with that of the
-#    truth as bags of tokens, and count what is missing.
+# 2. *Turn.* How many problems more does a threshold of $R^2 > 0.9$ call solved than $R^2 > 0.999$, as a share of all? Take the answers of
+#    `copied`, the table above.
+
+# %% tags=["solution"]
+between = np.mean((copied.r2 > 0.9) & (copied.r2 <= 0.999))
+
+# %% tags=["check"]
+shares = [np.mean(copied.r2 > threshold) for threshold in (0.9, 0.999)]
+print(f"{between:.0%} of the copies lie between the two thresholds")
+assert np.isclose(between, shares[0] - shares[1]), "both shares have all copies below the line"
+
+# %% [markdown]
+# 3. *Build.* Which tokens separate a copy from the truth? Write `missing(truth, answer)`: the tokens of the truth's template that the
+#    answer's template does not have, as a `Counter`.
 
 # %% tags=["solution"]
 from collections import Counter
 
-missing = Counter()
+
+def missing(truth, answer):
+    return Counter(template_of(truth)) - Counter(template_of(answer))
+
+
+# %% tags=["check"]
+assert missing(("add", "x1", "sin", "x2"), ("add", "x1", "x2")) == {"sin": 1}
+assert not missing(("x1",), ("add", "x1", "x2")), "what the answer has besides does not count"
+total = Counter()
 for row in copied.itertuples():
-    bags = [Counter(template_of(tuple(text.split()))) for text in (row.truth, row.answer)]
-    missing.update(bags[0] - bags[1])
-print({token: count for token, count in missing.most_common(6)})
+    total.update(missing(tuple(row.truth.split()), tuple(row.answer.split())))
+print(dict(total.most_common(6)))
 
 # %% [markdown]
 # **What's next.** [Beam search](05_beam_search.py): does it help to ask for more candidates?

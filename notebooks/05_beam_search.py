@@ -543,19 +543,29 @@ Markdown(text + head + "\n".join("| " + " | ".join(row) + " |" for row in claims
 #    about what happens to the greedy formula in the wider beam, then look.
 
 # %% tags=["solution"]
+can_be_worse = True  # the greedy formula may be pushed out by five that score higher per token
+
+# %% tags=["check"]
 given = unseen.pivot_table(index=["seed", "problem"], columns="beam_size", values="r2_given")
 worse = (given[SIZES[1]] < given[SIZES[0]] - 1e-6).mean()
 print(f"worse at b = {SIZES[1]} than at b = {SIZES[0]}: {worse:.1%} of the problems")
+assert can_be_worse is True, "a wider beam need not contain the greedy formula"
 
 # %% [markdown]
-#    It can: the greedy formula may be pushed out by five that score higher per token.
-#
-# 2. *Turn.* Run `python -m nsr run 05 -p beam_size 50 -p test_set baseline`. Is the share of novel answers higher or lower than on
-#    `not_included`, and what would a perfect solver have?
-#
+# 2. *Turn.* Search the problems of this page with twice the beam. Is there one whose answer changes its template?
+
+# %% tags=["solution"]
+wider = solve_all(problems, BeamSearch(2 * beam_size), trained, reference=training)
+
+# %% tags=["check"]
+narrow = solve_all(problems, BeamSearch(beam_size), trained, reference=training)
+assert len(wider) == len(problems) and all(r.beam_size == 2 * beam_size for r in wider), "one result per problem"
+changed = sum(a.answer is not None and b.answer is not None and a.answer.prefix != b.answer.prefix for a, b in zip(narrow, wider))
+print(f"{changed} of {len(problems)} answers changed")
+
+# %% [markdown]
 # 3. *Build.* `Complete` is the request that beam search makes. Write a strategy that asks for one formula at a time, each beginning with
 #    another first token, and answers with the best: a beam that is forced to be diverse.
-
 
 # %% tags=["solution"]
 class FirstTokens:
@@ -568,10 +578,12 @@ class FirstTokens:
         yield Verify.beam([hypothesis for part in found for hypothesis in part])
 
 
+# %% tags=["check"]
 found = solve_all(problems, FirstTokens(), trained, reference=training)
 diverse = tabulate(found, test_set, training)
 print("novel", percent(diverse.novel), " accurate", percent(diverse.r2 > ACCURATE))
-assert (diverse.candidates <= 5).all()
+firsts = [[prefix[0] for prefix in result.generated] for result in found]
+assert (diverse.candidates <= 5).all() and all(len(set(row)) == len(row) > 0 for row in firsts), "each begins differently"
 
 # %% [markdown]
 # **What's next.** [TPSR](06_tpsr.py): spend the same tokens on planning.

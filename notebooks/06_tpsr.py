@@ -778,38 +778,37 @@ Markdown(text + head + "\n".join("| " + " | ".join(row) + " |" for row in claims
 # ## Exercises
 #
 # 1. *Predict.* With $b = 1$ the greedy completion of the root is also the completion of its first child. So of three rollouts per token,
-#    how many can show a formula that was not seen before? Guess the share of new formulas among all completions, then count.
+#    how many can show a formula that was not seen before, at most, but for the very first token?
 
 # %% tags=["solution"]
+at_most = 2  # the most likely child of a chosen token leads back to the formula it was chosen for
+
+# %% tags=["check"]
 seen_before, new = set(), 0
 for event in walk:
     new += (event.problem, event.completion) not in seen_before
     seen_before.add((event.problem, event.completion))
 print(f"{new} of {len(walk)} completions were new: {new / len(walk):.0%}")
-assert new / len(walk) <= 0.75
+assert at_most == 2 and new / len(walk) <= 0.75, "one of the three children repeats what its parent was chosen for"
 
 # %% [markdown]
-#    At most two of three (but for the very first): the most likely child of a chosen token leads back to the formula it was chosen for.
-#
-# 2. *Turn.* Run `python -m nsr run 06 -p lam 1.0`, a reward that is half about length. Does the length of the answer follow? Compare the
-#    best candidate verified with the path that was walked.
+# 2. *Turn.* λ weighs length in the reward. Measure the mean length of the path that is walked (`published=True`) for λ = 0.01 and 1, on
+#    the first four problems.
 
 # %% tags=["solution"]
 def walked_length(weight):
     found = solve_all(problems[:4], TPSR(lam=weight, published=True), trained)
-    return round(float(np.mean([len(r.answer.prefix) for r in found if r.answer])), 1)
+    return float(np.mean([len(r.answer.prefix) for r in found if r.answer]))
 
 
-by_lam = {s.lam: round(float(tables[s].answer_length.mean()), 1) for s in knobs["λ"]}
-print("tokens of the best verified:", by_lam)
-print("tokens of the walked path:  ", {weight: walked_length(weight) for weight in (0.01, 1.0)})
+# %% tags=["check"]
+lengths = {weight: walked_length(weight) for weight in (0.01, 1.0)}
+print("tokens of the walked path:", {weight: round(length, 1) for weight, length in lengths.items()})
+assert lengths[1.0] <= lengths[0.01], "a reward that is half about length walks to shorter formulas"
 
 # %% [markdown]
-#    The path follows the reward. The answer is the best by $R^2$, so it gets shorter only as far as the search looks at shorter ones.
-#
 # 3. *Build.* The reward compares formulas of one problem, so only their order matters to the one-token lookahead. Write a lookahead
 #    that goes by $R^2$ alone, and stops as soon as a candidate is perfect. Does it save anything? (It may walk to longer formulas.)
-
 
 # %% tags=["solution"]
 class Impatient:
@@ -827,10 +826,13 @@ class Impatient:
         return best
 
 
+# %% tags=["check"]
 quick = solve_all(problems, Impatient(), trained)
 spent = [sum(result.n_tokens for result in found) for found in (quick, by_hand)]
 print(f"decoder tokens: {spent[0]:,} instead of {spent[1]:,}")
-assert all(r.r2_given > 1 - 1e-8 for r in quick if any(c.r2 > 1 - 1e-9 for c in r.candidates))
+perfect = [[c.r2 > 1 - 1e-9 for c in r.candidates] for r in quick]
+assert all(r.candidates for r in quick), "every problem has a candidate"
+assert all(r.r2_given > 1 - 1e-8 for r, hits in zip(quick, perfect) if any(hits)), "a perfect candidate is the answer"
 
 # %% [markdown]
 # **What's next.** [NSR-gvs](07_nsr_gvs.py): feedback not for tokens but for subtrees.

@@ -456,34 +456,49 @@ pd.DataFrame(verdicts, columns=["paper", "ours", "verdict"]).style.hide(axis="in
 # %% [markdown]
 # ## Exercises
 #
-# **Predict.** You double U and halve δ. Which of B and R changes, and by how much? Then check.
+# 1. *Predict.* You double U and halve δ. Which of B and R more than doubles?
 
 # %% tags=["solution"]
-for U, d in ((1000, 0.1), (2000, 0.05)):
-    print(f"U = {U}, δ = {d}: B = {pac.burn_in(U, 1, 3, d)}, R = {pac.extra_rounds(0.2, d)}")
-# B more than doubles (U doubles, the logarithm grows by ln 2); R grows by ln 2 / β.
+more_than_doubles = "B"  # U doubles and the logarithm grows by ln 2; R grows by ln 2 / β only
+
+# %% tags=["check"]
+before, after = ((pac.burn_in(U, 1, 3, d), pac.extra_rounds(0.2, d)) for U, d in ((1000, 0.1), (2000, 0.05)))
+print(f"B from {before[0]} to {after[0]}, R from {before[1]} to {after[1]}")
+assert more_than_doubles == "BR"[[a > 2 * b for a, b in zip(after, before)].index(True)], "write both formulas down"
 
 # %% [markdown]
-# **Turn a parameter.** Make β very small, say 0.001. Now the extra rounds matter more than the burn-in. Does the loop as assumed still
-# never fail?
+# 2. *Turn.* Make β so small that the extra rounds R are more than the burn-in B, with U = 300 and r = 2. Does the loop as assumed still
+#    never fail?
 
 # %% tags=["solution"]
-rare = failures(300, 7, 2, 0.001, 3, delta)
+small_beta = 0.001
+
+# %% tags=["check"]
+assert pac.extra_rounds(small_beta, delta) > pac.burn_in(300, 2, 3, delta), "R grows like 1/β"
+rare = failures(300, 7, 2, small_beta, 3, delta)
 print({name: count / runs for name, count in rare.items()})
-print("B, R =", pac.burn_in(300, 2, 3, delta), pac.extra_rounds(0.001, delta))
-# It fails now, but less than δ/2 of the time: the prompt is complete after U/r rounds at most, and all
-# rounds after that are tries, so the rate is about (1 − β)^(B + R − U/r).
+
+# %% [markdown] tags=["solution"]
+# It fails now, but less than δ/2 of the time: the prompt is complete after U/r rounds at most, and all rounds after that are tries, so
+# the rate is about (1 − β)^(B + R − U/r).
 
 # %% [markdown]
-# **Build.** Prove a better theorem by simulation: without replacement, R alone with a burn-in of ⌈U/r⌉ suffices for δ/2. Write the budget,
-# and check it on the grid.
+# 3. *Build.* Prove a better theorem by simulation: without replacement, R extra rounds after a burn-in of ⌈U/r⌉ suffice for δ/2. Write
+#    `budget(U, r, β)`, the number of rounds, and check it on the grid.
 
 # %% tags=["solution"]
-short = []
+def budget(U, r, beta):
+    return -(-U // r) + pac.extra_rounds(beta, delta)
+
+
+# %% tags=["check"]
+short, longest = [], True
 for size, r, b, d in grid:
     _, hit = pac.hitting_times(size, pac.most_subtrees(d, "levels"), r, b, runs, grid_rng)
-    short.append((hit > -(-size // r) + pac.extra_rounds(b, delta)).sum())
-assert (pac.wilson(np.array(short), runs)[0] <= delta / 2).all()
+    short.append((hit > budget(size, r, b)).sum())
+    longest &= budget(size, r, b) <= pac.burn_in(size, r, d, delta) + pac.extra_rounds(b, delta)
+assert (pac.wilson(np.array(short), runs)[0] <= delta / 2).all(), "too few rounds"
+assert longest, "more rounds than the theorem of the paper asks for"
 print(f"worst failure rate {max(short) / runs:.4f} with ⌈U/r⌉ + R rounds; promised {delta / 2}")
 
 # %% [markdown]

@@ -1,18 +1,20 @@
-"""The command line: `python -m nsr run 04 -p beam_size 50`, `python -m nsr sweep params/sweeps/beam_size.yaml`, `python -m nsr train nesymres`."""
+"""The command line: `python -m nsr run 04 -p beam_size 50`, `python -m nsr sweep params/sweeps/beam_size.yaml`, `python -m nsr train nesymres`,
+`python -m nsr student`."""
 
 import argparse
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import yaml
 
-from nsr import lab, sweeps
+from nsr import classroom, lab, sweeps
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what a command line asks for and return its exit code: 0 done, 1 a notebook failed, 2 the request made no sense."""
-    parser = argparse.ArgumentParser(prog="python -m nsr", description="Run the book of notebooks, sweep one of them, or train a network.")
+    parser = argparse.ArgumentParser(prog="python -m nsr", description="Run the book of notebooks, sweep one of them, train a network, or copy the book for a class.")
     commands = parser.add_subparsers(dest="command", required=True)
 
     run = commands.add_parser("run", help="execute a notebook (or all of them) into outputs/<scale>/")
@@ -29,7 +31,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     train = commands.add_parser("train", help="train a network and keep its weights")
     train.add_argument("name", help="which network, for instance nesymres")
 
-    for command in (run, sweep, train):
+    copies = {kind: commands.add_parser(kind, help=text) for kind, text in (
+        ("student", "write copies of the notebooks without the solutions"), ("teacher", "write copies with a plan of the lesson"))}
+    for command in copies.values():
+        command.add_argument("notebook", nargs="?", default="all", help="a number (04), a name or its beginning, or 'all' (default)")
+        command.add_argument("--to", type=Path, metavar="FOLDER", help="where to (default: outputs/student or outputs/teacher)")
+
+    for command in (run, sweep, train, *copies.values()):
         command.add_argument("--scale", default="laptop", metavar="|".join(lab.SCALES), help="how large (default: laptop)")
     for command in (run, train):
         command.add_argument("-p", dest="overrides", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="set a parameter")
@@ -38,6 +46,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if options.command == "sweep":
             return sweeps.sweep(options.file, options.scale, workers=options.workers, scheduler=options.scheduler)
+        if options.command in copies:
+            classroom.write(options.command, options.notebook, options.scale, options.to)
+            return 0
         overrides = dict(options.overrides)
         if options.command == "run":
             return lab.run_all(options.scale, only=options.notebook, overrides=overrides, limit=options.limit, force=options.force)

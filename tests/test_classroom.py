@@ -1,0 +1,107 @@
+"""The classroom: stubs keep what they should, and every exercise's check accepts the solution and rejects the stub and a wrong answer."""
+import textwrap
+from pathlib import Path
+
+import jupytext
+import nbformat
+import pytest
+from wrong_answers import WRONG
+
+from nsr import classroom, kernel, lab
+
+NOTEBOOKS = lab.notebooks()
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS.values(), ids=NOTEBOOKS.keys())
+REFUSED = """\
+try:
+{body}
+except ({errors}) as refusal:
+    print("refused:", refusal)
+else:
+    raise RuntimeError("the check of exercise {number} accepted {what}")
+"""
+
+
+@each_notebook
+def test_every_notebook_has_the_three_rungs_in_order(path: Path):
+    found = classroom.exercises(jupytext.read(path))
+    assert [exercise.rung for exercise in found] == list(classroom.RUNGS)
+    assert all(exercise.names for exercise in found), "a solution that no check looks at"
+    assert len(WRONG[path.stem]) == len(found)
+
+
+@each_notebook
+def test_the_student_copy_differs_in_the_exercises_only(path: Path):
+    full = jupytext.read(path)
+    made = classroom.student(full)
+    spoilers = [cell for cell in full.cells if cell.cell_type == "markdown" and classroom.tagged(cell, "solution")]
+    kept = [cell for cell in full.cells if cell not in spoilers]
+    assert len(made.cells) == len(kept)
+    for ours, theirs in zip(kept, made.cells):
+        if classroom.tagged(ours, "solution"):
+            assert theirs.source.startswith("# Your turn") and ours.source not in theirs.source
+        elif classroom.tagged(ours, "check"):
+            assert theirs.source.endswith(ours.source)
+        else:
+            assert theirs.source == ours.source
+
+
+def refused(source: str, number: int, what: str, errors: str) -> str:
+    return REFUSED.format(body=textwrap.indent(source, "    "), errors=errors, number=number, what=what)
+
+
+@each_notebook
+def test_checks_accept_the_solution_and_nothing_else(path: Path, tmp_path: Path):
+    """One kernel for all: before each solution its stub and a wrong answer are tried, and must be refused."""
+    full = jupytext.read(path)
+    copy, cells = classroom.student(full), []
+    stubs = [cell.source for cell in copy.cells if classroom.tagged(cell, "exercise")]
+    checks = [cell.source for cell in copy.cells if classroom.tagged(cell, "check")]
+    places = {exercise.solution: k for k, exercise in enumerate(classroom.exercises(full))}
+    for i, cell in enumerate(full.cells):
+        if i in places:
+            k = places[i]
+            for source, what, errors in (
+                (f"{stubs[k]}\n{checks[k]}", "its stub", "AssertionError, NotImplementedError"),
+                (f"{WRONG[path.stem][k]}\n{full.cells[i + 1].source}", "a wrong answer", "AssertionError"),
+            ):
+                cells.append(nbformat.v4.new_code_cell(refused(source, k + 1, what, errors)))
+        cells.append(cell)
+    full.cells = cells
+    jupytext.write(full, tmp_path / f"{path.stem}.ipynb")
+    declared, settled = lab.parameters_of(path), lab.settle(path, "tiny")
+    injected = {name: value for name, value in settled.items() if value != declared[name].default}
+    assert kernel.execute(tmp_path / f"{path.stem}.ipynb", tmp_path / "run", injected, limit=240) == ("ok", "")
+
+
+def test_a_student_copy_stops_at_its_first_exercise(nsr_command, tmp_path: Path):
+    done = nsr_command("student", "12", "--to", str(tmp_path / "class"))
+    assert done.returncode == 0, done.stderr
+    copy = tmp_path / "class" / "12_pac_guarantee.ipynb"
+    first = next(i for i, cell in enumerate(nbformat.read(copy, as_version=4).cells) if classroom.tagged(cell, "check"))
+    status, error = kernel.execute(copy, tmp_path / "run", lab.params("tiny")["12_pac_guarantee"], limit=120)
+    assert status == "failed" and "Your turn: more_than_doubles" in error
+    assert error.startswith(f"Cell {first + 2} failed")  # one more: Papermill's cell with the parameters
+
+
+def test_the_teacher_copy_has_a_plan_and_all_solutions(nsr_command, tmp_path: Path):
+    done = nsr_command("teacher", "12", "--to", str(tmp_path), NSR_OUTPUTS=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    cells = nbformat.read(tmp_path / "12_pac_guarantee.ipynb", as_version=4).cells
+    assert "| section | minutes | seconds |" in cells[1].source and "3 exercises" in cells[1].source
+    assert sum(classroom.tagged(cell, "solution") and cell.cell_type == "code" for cell in cells) == 3
+
+
+@pytest.mark.parametrize("solution, names, expected", [
+    ("x = 1\ny: int = x + 1", ["y"], "# Your turn: y.\n\ny = ..."),
+    ("import math\nfor i in range(3):\n    last = i", ["last"], "# Your turn: last.\nimport math\n\nlast = ..."),
+    ("def f(a, *, b: int = 2):\n    '''Says what.'''\n    return a", ["f"],
+     "# Your turn: f.\n\ndef f(a, *, b: int=2):\n    \"\"\"Says what.\"\"\"\n    raise NotImplementedError('Your turn: f.')"),
+])
+def test_stub(solution: str, names: list[str], expected: str):
+    assert classroom.stub(solution, names) == expected
+
+
+def test_a_solution_without_a_check_is_an_error():
+    cells = [nbformat.v4.new_code_cell("a = 1", metadata={"tags": ["solution"]}), nbformat.v4.new_code_cell("a")]
+    with pytest.raises(lab.LabError, match="no check follows"):
+        classroom.exercises(nbformat.v4.new_notebook(cells=cells))

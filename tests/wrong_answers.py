@@ -1,0 +1,45 @@
+"""A plausible wrong answer for every exercise of the book, which its check must reject: notebook → code in the place of the solution."""
+
+WRONG = {
+    "00_start_here": (
+        'predicted = "x1 sub x2 sub x3"',
+        'copied = "sin(x1) + x3"',
+        "def depth_by_stack(tokens):\n    return len(tokens)",
+    ),
+    "01_boolean_formula_reduction": (
+        'n_tokens, winner = 16, "x1"',
+        'moved, broken = np.array([[1.0, 0.0], [0.0, 1.0]]), "0"',
+        'def xor(a, b):\n    return ("add", *a, *b)',
+    ),
+    "02_expressions_and_data": (
+        "n_templates = 8",
+        "one_variable = 0.1",
+        "def leaves(template):\n    return 1 + sum(token in ARITY for token in template)",
+    ),
+    "03_training": (
+        "factor = 4000 / 500_000",
+        "ratio = 100 / 16",
+        "def order_matters(a, b):\n    return False",
+    ),
+    "04_reproduction_bias": (
+        "by_template, by_family = True, True",
+        "between = np.mean(copied.r2 > 0.9) + 0.5",
+        "from collections import Counter\n\n\ndef missing(truth, answer):\n    return Counter(truth)",
+    ),
+    "05_beam_search": (
+        "can_be_worse = False",
+        "wider = solve_all(problems[:1], BeamSearch(2 * beam_size), trained)[:0]",
+        "class FirstTokens:\n    name, beam_size = 'first tokens', 5\n\n    def search(self, view, rng):\n"
+        "        found = yield Complete(beam_size=6)\n        yield Verify.beam(found)",
+    ),
+    "06_tpsr": (
+        "at_most = 3",
+        "def walked_length(weight):\n    return weight",
+        "class Impatient:\n    name = 'impatient'\n\n    def search(self, view, rng):\n        yield NextTokens(())\n        return None",
+    ),
+    "12_pac_guarantee": (
+        'more_than_doubles = "R"',
+        "small_beta = 0.5",
+        "def budget(U, r, beta):\n    return 10 * U * U",
+    ),
+}
