@@ -16,11 +16,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from .expressions import CLOSE, END, OPEN, START, Prefix, Vocabulary, subtrees
+from .expressions import CLOSE, END, OPEN, SIMPLIFIED, START, Prefix, Vocabulary, subtrees
+from .generator import TreeRecipe, training_draws
+from .hinting import HintRecipe, draw_hints, random_templates
+from .hints import encode
+from .items import ItemRecipe, TemplateBank, sample_items
+from .settings import Settings
 
-Draw = Callable[[np.random.Generator, int, int], tuple[list[Prefix], np.ndarray]]
-"""(rng, n_items, n_points) → target prefixes and points (B, P, D+1) in float32, y last; all of them valid"""
-Hints = Callable[[np.random.Generator, Prefix], list[int]]
+Draw = Callable[[np.random.Generator, int, int], tuple[list[Prefix], np.ndarray] | tuple[list[Prefix], np.ndarray, list]]
+"""(rng, n_items, n_points) → target prefixes and points (B, P, D+1) in float32, y last; all of them valid. Perhaps also a list with
+something more about each item that the hints want to know (its constants)."""
+Hints = Callable[..., Sequence[int]]
+"""(rng, target prefix, and what more the draw says about the item) → hint token ids"""
 
 
 @dataclass(frozen=True)
@@ -109,7 +116,9 @@ class Stream:
     def pool_of(self, number: int) -> list[Batch]:
         """The batches of one pool, in the order in which they are shown."""
         rng = np.random.Generator(np.random.PCG64([self.seed, number]))
-        prefixes, points = self.draw(rng, self.batch * self.pool, self.points[1])
+        epochs = getattr(self.draw, "pool", None)  # a fixed set goes through its items in order
+        n_items = self.batch * self.pool
+        prefixes, points, *more = epochs(number, n_items) if epochs else self.draw(rng, n_items, self.points[1])
         ids = self.vocabulary.ids
         trees = [draw_prompt(rng, prefix, self.prompts) if self.prompts else [] for prefix in prefixes]
         for prefix, prompt in zip(prefixes, trees):  # a prompt that does not fit loses its last subtrees
@@ -123,7 +132,7 @@ class Stream:
         batches = []
         for i in rng.permutation(self.pool):
             n_points, every = int(rng.integers(self.points[0], self.points[1] + 1)), cuts[i]
-            hints = [self.hints(rng, prefixes[j]) for j in every] if self.hints else None
+            hints = [self.hints(rng, prefixes[j], *(about[j] for about in more)) for j in every] if self.hints else None
             weight = float(sum(len(prefixes[j]) + 1 for j in every))
             mine = every[self.rank :: self.world]
             rows = _padded([[ids[token] for token in spelled[j]] for j in mine], self.pad_to)
@@ -149,6 +158,42 @@ class Stream:
             for i, batch in enumerate(self.pool_of(number)):
                 if first <= number * self.pool + i < last:
                     yield batch
+
+
+def make_draw(settings: Settings) -> tuple[list[Prefix], Draw]:
+    """The training templates of some settings, and the function that draws items from them."""
+    d = settings.data
+    if d.items:
+        from .transformer4sr import training_set  # late: it decodes, and decoding reads this module
+
+        fixed = training_set(d.items, d.tables, d.template_seed)
+        return list(fixed.tables.skeletons), fixed
+    templates = training_draws(d.draws, TreeRecipe(settings.vocabulary, d.min_operators, d.max_operators), d.template_seed)
+    bank, recipe = TemplateBank(templates, settings.vocabulary), ItemRecipe(max_constants=d.max_constants)
+
+    def draw(rng: np.random.Generator, n_items: int, n_points: int) -> tuple:
+        items = sample_items(bank, rng, n_items, n_points, recipe)
+        points = np.concatenate([items.X, items.y[..., None]], -1, dtype=np.float32)  # (B, P, D+1)
+        # Only in this vocabulary are the constants of a target those of the item, in the same order.
+        constants = [[items.values(i) for i in range(n_items)]] if d.hinted and d.vocabulary == SIMPLIFIED.name else []
+        return items.targets(), points, *constants
+
+    return templates, draw
+
+
+def make_hints(settings: Settings) -> Hints | None:
+    """The function that draws the hints of an item, if the settings want any."""
+    d, vocabulary = settings.data, settings.vocabulary
+    if not d.hinted:
+        return None
+    room = settings.config().hint_positions
+    recipe = HintRecipe(d.hint_complexity, d.hint_symmetry, d.hint_positives, d.hint_negatives, d.hint_values, room=room)
+    others = random_templates(TreeRecipe(vocabulary, d.min_operators, d.max_operators))
+
+    def hints(rng: np.random.Generator, prefix: Prefix, constants: tuple[float, ...] = ()) -> tuple[int, ...]:
+        return encode(draw_hints(rng, prefix, recipe, others, constants), vocabulary)
+
+    return hints
 
 
 class Background:

@@ -24,6 +24,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from .expressions import VOCABULARIES, Prefix, Vocabulary
+from .hints import hint_words
 from .model import Config, Network
 from .records import OUTPUTS, REFERENCE, atomic_write, short, to_json
 
@@ -56,6 +57,9 @@ class Seen:
         hashes = np.fromiter(counts.keys(), np.int64, len(counts))
         order = np.argsort(hashes)
         return cls(hashes[order], np.fromiter(counts.values(), np.int32, len(counts))[order])
+
+    def as_counts(self) -> dict[int, int]:
+        return dict(zip(self.hashes.tolist(), self.counts.tolist()))
 
     def count(self, prefix: Iterable[str]) -> int:
         key = sequence_hash(prefix)
@@ -180,6 +184,8 @@ def load_folder(folder: Path, name: str = "", device: str = "cpu") -> Trained:
         vocabulary = VOCABULARIES[vocabulary["name"]].with_variables(vocabulary["n_variables"])
         if list(vocabulary.tokens) != about["vocabulary"]["tokens"]:
             raise CheckpointError(f"{short(about_path)} was made with other token ids than this version's {vocabulary.name}.")
+        if about.get("hint_words", list(hint_words(vocabulary))) != list(hint_words(vocabulary)):
+            raise CheckpointError(f"{short(about_path)} was made with other words for hints than this version's.")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CheckpointError(f"{short(about_path)} is not the description of a network of this project ({error!r}).") from None
     weights = folder / "weights.safetensors"

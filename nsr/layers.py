@@ -121,6 +121,73 @@ class SeedPooling(nn.Module):
         return self.norm_out(self.block(self.seeds, self.norm_points(x), mask))
 
 
+# ---- transformer4sr's encoders: a grid of cells (point, column) instead of a set of points; C columns -----------------------------------
+
+def _two_layers(in_width: int, width: int, bias: bool) -> nn.Sequential:
+    """Every small network of transformer4sr ends with a ReLU, its last layer too."""
+    return nn.Sequential(nn.Linear(in_width, width, bias), nn.ReLU(), nn.Linear(width, width, bias), nn.ReLU())
+
+
+class CellEmbedding(nn.Module):
+    """Each number on its own becomes a vector, (B, P, C) → (B, P, C, h). It enters as asinh v, for v reaches 10⁹; as it is when published."""
+
+    def __init__(self, width: int):
+        super().__init__()
+        self.feed = _two_layers(1, width, bias=True)
+
+    def forward(self, points: Tensor) -> Tensor:
+        return self.feed(torch.asinh(points).unsqueeze(-1))
+
+
+class MixBlock(nn.Module):
+    """The variant "mix": a point's columns laid side by side, two layers, attention over the points, added to all columns alike.
+
+    post (as published): X + broadcast A, normalised,  A = attention(MLP(X));    pre: A = attention(LN(MLP(X))), nothing on the grid
+    """
+
+    def __init__(self, columns: int, width: int, heads: int, norm: str, bias: bool, dropout: float):
+        super().__init__()
+        self.heads, self.post, self.dropout = heads, norm == "post", dropout
+        self.mix = _two_layers(columns * width, width, bias)
+        self.qkv, self.out = nn.Linear(width, 3 * width, bias), nn.Linear(width, width, bias)
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        y = self.mix(x.flatten(-2))  # (B, P, h)
+        y = self.out(attend(*self.qkv(y if self.post else self.norm(y)).chunk(3, -1), self.heads, mask))
+        x = x + (F.dropout(y, self.dropout, self.training) if self.dropout else y).unsqueeze(2)  # (B, P, C, h)
+        return self.norm(x) if self.post else x
+
+
+class MaxBlock(nn.Module):
+    """The variant "mlp": two layers on each cell, the largest over the points beside them; the same once more over the columns."""
+
+    def __init__(self, width: int, bias: bool):
+        super().__init__()
+        self.points, self.columns = (nn.Sequential(
+            nn.Linear(width, width // 2, bias), nn.ReLU(), nn.Linear(width // 2, width // 2, bias), nn.ReLU()) for _ in range(2))  # fmt: skip
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        for feed, axis in ((self.points, 1), (self.columns, 2)):
+            y = feed(x)  # (B, P, C, h/2), at least 0
+            seen = y if mask is None or axis == 2 else y * mask.view(len(x), -1, 1, 1)
+            x = torch.cat([y, seen.amax(axis, keepdim=True).expand_as(y)], -1)  # (B, P, C, h)
+        return x
+
+
+class GridPooling(nn.Module):
+    """One more layer, then the largest over the points: one vector per column, (B, P, C, h) → (B, C, h)."""
+
+    def __init__(self, width: int, norm: str, bias: bool):
+        super().__init__()
+        self.feed = nn.Sequential(nn.Linear(width, width, bias), nn.ReLU())
+        self.norm = nn.Identity() if norm == "post" else nn.LayerNorm(width)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        x = self.feed(x)
+        return self.norm((x if mask is None else x * mask.view(len(x), -1, 1, 1)).amax(1))
+
+
 SelfAttention = Callable[[Tensor, Tensor, Tensor], Tensor]  # queries, keys, values of the new tokens → mixed values
 CrossAttention = Callable[[Tensor], Tensor]  # queries → mixed values of the memory
 
@@ -131,9 +198,9 @@ class DecoderLayer(nn.Module):
     Training, prefill and a single cached step differ only in which keys the queries see, so the caller passes these two products.
     """
 
-    def __init__(self, width: int, heads: int, feedforward: int, norm: str, activation: str, bias: bool):
+    def __init__(self, width: int, heads: int, feedforward: int, norm: str, activation: str, bias: bool, dropout: float = 0.0):
         super().__init__()
-        self.heads, self.post = heads, norm == "post"
+        self.heads, self.post, self.dropout = heads, norm == "post", dropout
         self.qkv, self.out = nn.Linear(width, 3 * width, bias), nn.Linear(width, width, bias)
         self.cross_query, self.cross_source, self.cross_out = (nn.Linear(width, k * width, bias) for k in (1, 2, 1))
         self.feed = nn.Sequential(nn.Linear(width, feedforward, bias), ACTIVATIONS[activation](), nn.Linear(feedforward, width, bias))
@@ -151,5 +218,7 @@ class DecoderLayer(nn.Module):
             self.feed,
         )
         for part, norm in zip(parts, self.norms):
-            x = norm(x + part(x)) if self.post else x + part(norm(x))
+            y = part(x if self.post else norm(x))
+            y = x + (F.dropout(y, self.dropout, self.training) if self.dropout else y)
+            x = norm(y) if self.post else y
         return x  # (B, L, h)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor, nn
 
-from .layers import DecoderLayer, InducedBlock, SeedPooling, attend
+from .layers import CellEmbedding, DecoderLayer, GridPooling, InducedBlock, MaxBlock, MixBlock, SeedPooling, attend
 
 HALF_MAX = 65504.0  # largest finite half-precision number
 
@@ -27,6 +27,7 @@ class Config:
     n_variables: int = 5  # D
     width: int = 128  # h
     heads: int = 4  # H
+    encoder: str = "set"  # set: NeSymReS's; mix, mlp: transformer4sr's, a vector for each column
     encoder_blocks: int = 2  # ISAB blocks
     inducing: int = 16  # m, inducing points per ISAB
     seeds: int = 16  # S, vectors that leave the encoder
@@ -37,6 +38,7 @@ class Config:
     norm: str = "pre"  # "post" as published, "pre" trains faster when small
     activation: str = "relu"
     bias: bool = False  # of the hidden layers; true as published
+    dropout: float = 0.0  # in the decoder and in mix; 0.25 in transformer4sr
     embedding_std: float = 0.1  # of token and position embeddings at birth; 1.0 as published
     hint_vocabulary: int = 0  # number of hint token ids; 0 = no symbolic encoder
     hint_layers: int = 3
@@ -47,6 +49,8 @@ class Config:
             raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}.")
         if self.norm not in ("pre", "post"):
             raise ValueError(f"norm is {self.norm!r}; choose 'pre' or 'post'.")
+        if self.encoder not in ("set", "mix", "mlp"):
+            raise ValueError(f"encoder is {self.encoder!r}; choose 'set', 'mix' or 'mlp'.")
 
 
 PUBLISHED = dict(
@@ -130,13 +134,18 @@ class Network(nn.Module):
         c = self.config = config
         options = dict(heads=c.heads, norm=c.norm, feedforward=c.encoder_feedforward, activation=c.activation, bias=c.bias)
         bits, post = 16 * (c.n_variables + 1), c.norm == "post"
-        # The published encoder has no embedding layer: its first block maps the bits to the width.
-        self.embed = nn.Identity() if post else nn.Linear(bits, c.width)
-        widths = [bits if post else c.width] + [c.width] * (c.encoder_blocks - 1)
-        self.blocks = nn.ModuleList(InducedBlock(w, c.width, c.inducing, **options) for w in widths)
-        self.pool = SeedPooling(c.width, c.seeds, **options)
+        if c.encoder == "set":
+            # The published encoder has no embedding layer: its first block maps the bits to the width.
+            self.embed = nn.Identity() if post else nn.Linear(bits, c.width)
+            widths = [bits if post else c.width] + [c.width] * (c.encoder_blocks - 1)
+            self.blocks = nn.ModuleList(InducedBlock(w, c.width, c.inducing, **options) for w in widths)
+            self.pool = SeedPooling(c.width, c.seeds, **options)
+        else:
+            mix = lambda: MixBlock(c.n_variables + 1, c.width, c.heads, c.norm, c.bias, c.dropout)
+            self.embed, self.pool = CellEmbedding(c.width), GridPooling(c.width, c.norm, c.bias)
+            self.blocks = nn.ModuleList(mix() if c.encoder == "mix" else MaxBlock(c.width, c.bias) for _ in range(c.encoder_blocks))
         self.tokens, self.positions = nn.Embedding(c.vocabulary, c.width), nn.Embedding(c.positions, c.width)
-        layer = dict(width=c.width, heads=c.heads, feedforward=c.feedforward, norm=c.norm, activation=c.activation, bias=c.bias)
+        layer = dict(width=c.width, heads=c.heads, feedforward=c.feedforward, norm=c.norm, activation=c.activation, bias=c.bias, dropout=c.dropout)
         self.layers = nn.ModuleList(DecoderLayer(**layer) for _ in range(c.decoder_layers))
         self.norm = nn.Identity() if post else nn.LayerNorm(c.width)
         self.output = nn.Linear(c.width, c.vocabulary)
@@ -157,7 +166,8 @@ class Network(nn.Module):
         """
         if mask is not None:
             mask = mask[:, None, None, :]  # (B, 1, 1, P)
-        x = self.embed(half_bits(points).flatten(-2))  # (B, P, h); in the post variant (B, P, 16(D+1))
+        # (B, P, h); in the post variant (B, P, 16(D+1)); of transformer4sr (B, P, D+1, h)
+        x = self.embed(half_bits(points).flatten(-2) if self.config.encoder == "set" else points)
         for block in self.blocks:
             x = block(x, mask)
         memory = self.pool(x, mask)  # (B, S, h)

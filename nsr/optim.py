@@ -130,10 +130,13 @@ def learning_rate(step: int, schedule: str, steps: int, warmup: int = 0, constan
     constant      1
     inverse_sqrt  1 up to step `constant`, then √(constant/step): the paper's
     wsd           1, then linearly to zero over the last fraction `decay` of `steps`: best when the budget is known
+    noam          min(s^−½, s · warmup^−3/2) with s = step + 1: transformer4sr's, whose base rate is h^−½
 
     >>> [learning_rate(s, "inverse_sqrt", 0, constant=4000) for s in (0, 3999, 15999)]
     [1.0, 1.0, 0.5]
     """
+    if schedule == "noam":
+        return min((step + 1) ** -0.5, (step + 1) * max(1, warmup) ** -1.5)
     rise = min(1.0, (step + 1) / warmup) if warmup else 1.0
     if schedule == "constant":
         return rise
@@ -141,4 +144,4 @@ def learning_rate(step: int, schedule: str, steps: int, warmup: int = 0, constan
         return rise * min(1.0, math.sqrt(constant / (step + 1)))
     if schedule == "wsd":
         return rise * min(1.0, (steps - step) / max(1.0, decay * steps))
-    raise ValueError(f"schedule is {schedule!r}; choose 'constant', 'inverse_sqrt' or 'wsd'.")
+    raise ValueError(f"schedule is {schedule!r}; choose 'constant', 'inverse_sqrt', 'wsd' or 'noam'.")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import yaml
 
 from .expressions import VOCABULARIES, Vocabulary
+from .hints import hint_words
 from .model import Config
 from .records import ROOT
 
@@ -28,6 +29,8 @@ class Data:
     max_operators: int = 5
     draws: int = 5000  # templates drawn from p_E, repetitions included
     template_seed: int = 0
+    items: int = 0  # transformer4sr: size of a fixed set of tables, shown again every epoch; 0 = fresh items of the templates
+    tables: int = 25  # of each of its skeletons
     max_constants: int = 6  # the published rule then draws 0 to 5 of them
     points_min: int = 40  # points per item: uniform between the two, the same within a batch
     points_max: int = 40
@@ -36,6 +39,12 @@ class Data:
     prompt_empty: float = 0.2
     prompt_longest: int = 9
     prompt_total: int = 20
+    hinted: bool = False  # some truth about the target beside the points (NSRwH); the probabilities are the published ones
+    hint_complexity: float = 0.3
+    hint_symmetry: float = 0.2
+    hint_positives: float = 0.3
+    hint_negatives: float = 0.3
+    hint_values: float = 0.15  # of each constant in a positive that its value is told
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,7 @@ class Training:
     """How it is learned."""
 
     steps: int = 1000
+    epochs: int = 0  # passes over a fixed set, instead of steps
     batch: int = 128  # items per step, over all processes
     seed: int = 0
     optimiser: str = "muon"  # muon | adamw
@@ -54,7 +64,7 @@ class Training:
     muon_weight_decay: float = 0.0
     muon_iterations: int = 5
     clip: float = 0.0  # largest norm of the gradient; 0 = none
-    schedule: str = "wsd"  # constant | inverse_sqrt | wsd
+    schedule: str = "wsd"  # constant | inverse_sqrt | wsd | noam
     warmup: int = 0
     constant: int = 4000  # steps before inverse_sqrt begins
     decay: float = 0.2  # last fraction of the steps over which wsd goes to zero
@@ -69,7 +79,7 @@ class Training:
     threads: int = 0  # of PyTorch; 0 = as found
 
 
-FREE = {"steps", "decay", "save_every", "snapshots", "device", "precision", "compile", "threads"}  # may change when a run is resumed
+FREE = {"steps", "epochs", "decay", "save_every", "snapshots", "device", "precision", "compile", "threads"}  # may change when a run is resumed
 _DERIVED = {"vocabulary", "n_variables"}  # of the network, known from the data
 
 
@@ -86,7 +96,8 @@ class Settings:
         return VOCABULARIES[self.data.vocabulary].with_variables(self.data.n_variables)
 
     def config(self) -> Config:
-        return Config(vocabulary=len(self.vocabulary), n_variables=self.data.n_variables, **self.network)
+        words = {"hint_vocabulary": len(hint_words(self.vocabulary))} if self.data.hinted else {}
+        return Config(vocabulary=len(self.vocabulary), n_variables=self.data.n_variables, **{**self.network, **words})
 
     def flat(self) -> dict[str, Any]:
         """All keys with their values, defaults included."""
@@ -129,13 +140,16 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     if settings.data.vocabulary not in VOCABULARIES:
         raise SettingsError(f"vocabulary is {settings.data.vocabulary!r}; choose one of {', '.join(VOCABULARIES)}.")
     settings.config()  # refuses impossible sizes
-    return settings
+    t, items = settings.training, settings.data.items
+    return replace(settings, training=replace(t, steps=-(-t.epochs * items // t.batch))) if t.epochs and items else settings
 
 
 def read_settings(name: str, scale: str = "laptop", overrides: Mapping[str, Any] | None = None) -> Settings:
-    """The settings of params/training/<scale>/<name>.yaml with some keys replaced."""
+    """The settings of params/training/<scale>/<name>.yaml with some keys replaced; `t4sr-1600` is `t4sr` with 1600 items."""
     folder = ROOT / "params" / "training" / scale
-    path = folder / f"{name}.yaml"
+    path, (base, _, size) = folder / f"{name}.yaml", name.rpartition("-")
+    if not path.exists() and size.isdigit() and (folder / f"{base}.yaml").exists():
+        path, overrides = folder / f"{base}.yaml", {"items": int(size)} | dict(overrides or {})
     if not path.exists():
         known = sorted(p.stem for p in folder.glob("*.yaml"))
         raise SettingsError(f"No recipe for {name!r} at the scale {scale!r}; there are: {', '.join(known) or 'none'}.")

@@ -16,16 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 from . import checkpoint
-from .batches import Background, Batch, Draw, Hints, Prompts, Stream
+from .batches import Background, Batch, Draw, Hints, Prompts, Stream, make_draw, make_hints
 from .checkpoint import CheckpointError, Seen, sequence_hash
 from .devices import Objective, Place, joined, learner, wants_compiling
 from .expressions import END, START, ExpressionError, Prefix, Vocabulary
+from .hints import hint_words
 from .model import Network
 from .notation import to_infix
 from .optim import learning_rate, make_optimisers
@@ -76,8 +76,8 @@ class Run:
         torch.manual_seed(t.seed)  # only the weights at birth are drawn from it
         self.network = Network(settings.config()).to(place.device)
         if t.start_from:
-            found = checkpoint.load(t.start_from).network.state_dict()
-            missing = self.network.load_state_dict(found, strict=False)
+            found = checkpoint.load(t.start_from)
+            missing = self.network.load_state_dict(found.network.state_dict(), strict=False)
             if missing.unexpected_keys or any(not key.startswith(("hint_", "anchors")) for key in missing.missing_keys):
                 raise SettingsError(f"start_from {t.start_from!r} is a network of another size.")
         if t.freeze_encoder:
@@ -91,6 +91,8 @@ class Run:
             pad_to=4 if wants_compiling(t.compile, place.device) else 1, rank=place.rank, world=place.world,
         )  # fmt: skip
         self.progress = Progress()
+        if t.start_from:  # what the first training showed has been seen
+            self.progress.shown = found.seen.as_counts()
         self.learn = learner(Objective(self.network), place, t.compile)
 
     # ---- disk -----------------------------------------------------------------------------------------------------------------
@@ -113,7 +115,7 @@ class Run:
         if not path.exists():
             return
         found, about = checkpoint.read(path)
-        now, before = self.settings.flat(), about.get("settings", {})
+        now, before = self.settings.flat(), Settings().flat() | about.get("settings", {})  # a setting it did not have yet had its default
         for key in sorted(now.keys() | before.keys()):
             if key not in FREE and now.get(key) != before.get(key):
                 raise CheckpointError(f"{short(path)} was made with {key} = {before.get(key)!r}, not {now.get(key)!r}. Move it away, or train with that.")
@@ -135,6 +137,8 @@ class Run:
     def finish(self) -> Path:
         p, flat = self.progress, self.settings.flat()
         about = {"settings": flat, "history": p.history, "steps": p.step, "samples": p.step * self.settings.training.batch}
+        if self.settings.data.hinted:
+            about["hint_words"] = list(hint_words(self.settings.vocabulary))
         about["birth"] = birth_certificate(flat, self.settings.training.seed, round(p.seconds, 1))
         return checkpoint.export(self.folder / "final", self.network, self.settings.vocabulary, set(self.templates), Seen.from_counts(p.shown), about)
 
@@ -144,6 +148,8 @@ class Run:
         t, p, place = self.settings.training, self.progress, self.place
         factor = learning_rate(p.step, t.schedule, t.steps, t.warmup, t.constant, t.decay)
         on_device = batch.to(place.device)
+        if self.network.config.dropout:  # a resumed run drops the same units
+            torch.manual_seed(t.seed + 1_000_003 * (p.step * place.world + place.rank + 1))
         bf16 = t.precision == "bf16" or t.precision == "auto" and place.device.type == "cuda"
         with torch.autocast(place.device.type, torch.bfloat16, enabled=bf16):
             total = self.learn(on_device.points, on_device.tokens, on_device.targets, on_device.hints)
@@ -199,28 +205,12 @@ def snapshot_steps(steps: int, count: int) -> set[int]:
     return {round(steps * (i + 1) / count) for i in range(count)}
 
 
-def make_draw(settings: Settings) -> tuple[list[Prefix], Draw]:
-    """The training templates of some settings, and the function that draws items from them."""
-    from .generator import TreeRecipe, training_draws
-    from .items import ItemRecipe, TemplateBank, sample_items
-
-    d = settings.data
-    templates = training_draws(d.draws, TreeRecipe(settings.vocabulary, d.min_operators, d.max_operators), d.template_seed)
-    bank, recipe = TemplateBank(templates, settings.vocabulary), ItemRecipe(max_constants=d.max_constants)
-
-    def draw(rng: np.random.Generator, n_items: int, n_points: int) -> tuple[list[Prefix], np.ndarray]:
-        items = sample_items(bank, rng, n_items, n_points, recipe)
-        return items.targets(), np.concatenate([items.X, items.y[..., None]], -1, dtype=np.float32)  # (B, P, D+1)
-
-    return templates, draw
-
-
 def train(
     settings: Settings, folder: Path, source: tuple[list[Prefix], Draw] | None = None, hints: Hints | None = None, stop_after: int | None = None
 ) -> Path | None:
     """Train until `steps` (or for `stop_after` steps more) and return the folder with the finished network, or None if not finished.
 
-    `source` replaces the project's own templates and item generator.
+    `source` replaces the project's own templates and item generator, `hints` what the settings say about hints.
     """
     t = settings.training
     if (folder / "final" / "about.json").exists():
@@ -232,7 +222,7 @@ def train(
         torch.set_num_threads(t.threads)
     torch.set_flush_denormal(True)
     with joined(t.device) as place:
-        run = Run(settings, folder, *(source or make_draw(settings)), place, hints)
+        run = Run(settings, folder, *(source or make_draw(settings)), place, hints or make_hints(settings))
         run.resume()
         first = run.progress.step
         last = t.steps if stop_after is None else min(t.steps, first + stop_after)
