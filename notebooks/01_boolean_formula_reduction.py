@@ -641,7 +641,7 @@ assert winner == reduced.solve(), "the winning leaf says whether the formula is 
 
 # %% tags=["solution"]
 moved = np.array([[1.0, 0.0], [0.0, 1.0]])
-broken = "1"
+broken = "(1∧1)"
 print("the symbol 1 now computes", evaluate(reduction.TOKENS_OF["1"], moved))
 
 # %% tags=["check"]

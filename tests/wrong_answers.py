@@ -8,7 +8,7 @@ WRONG = {
     ),
     "01_boolean_formula_reduction": (
         'n_tokens, winner = 16, "x1"',
-        'moved, broken = np.array([[1.0, 0.0], [0.0, 1.0]]), "0"',
+        'moved, broken = np.array([[1.0, 0.0], [0.0, 1.0]]), "1"',
         'def xor(a, b):\n    return ("add", *a, *b)',
     ),
     "02_expressions_and_data": (
