@@ -12,7 +12,7 @@ import gzip
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from .model import Config, Network
 from .records import OUTPUTS, REFERENCE, atomic_write, short, to_json
 
 FORMAT = "nsr-checkpoint-1"
+LAYERS, SIZE = 1000, 2**20  # no network that we could load is larger
 LATEST = "latest.safetensors"
 
 
@@ -98,15 +99,26 @@ def make_config(values: Mapping[str, Any]) -> Config:
     unknown = set(values) - {field.name for field in fields(Config)}
     if unknown:
         raise CheckpointError(f"The checkpoint's network has sizes this version does not know: {', '.join(sorted(unknown))}.")
+    kinds = {field.name: type(field.default) if field.default is not MISSING else int for field in fields(Config)}
+    for name, value in values.items():  # a file must not make us reserve all memory before its tensors are looked at
+        most = LAYERS if name.endswith(("_layers", "_blocks")) else SIZE
+        least = 0 if name in ("encoder_feedforward", "hint_vocabulary") else 1
+        if type(value) is not kinds[name] or kinds[name] is int and not least <= value <= most:
+            raise CheckpointError(f"The checkpoint's network has {name} = {value!r}, which is nothing that a network has.")
     return Config(**{"bias": True, **values})  # the first networks were trained before this size existed, with biases
 
 
-def _fill(network: Network, tensors: Mapping[str, Tensor], path: Path) -> Network:
+def _like(network: Network, tensors: Mapping[str, Tensor], path: Path) -> Network:
+    """The network, if these are tensors of its names and shapes."""
     own = network.state_dict()
     wrong = [name for name in own if name not in tensors or tensors[name].shape != own[name].shape] + [name for name in tensors if name not in own]
     if wrong:
         raise CheckpointError(f"{short(path)} holds another network: {wrong[0]} and {len(wrong) - 1} more tensors differ.")
-    network.load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
+    return network
+
+
+def _fill(network: Network, tensors: Mapping[str, Tensor], path: Path) -> Network:
+    _like(network, tensors, path).load_state_dict({name: tensor.float() for name, tensor in tensors.items()})
     return network
 
 
@@ -191,7 +203,8 @@ def load_folder(folder: Path, name: str = "", device: str = "cpu") -> Trained:
     weights = folder / "weights.safetensors"
     with torch.device("meta"):  # no time spent on random numbers that are overwritten
         network = Network(config)
-    network = _fill(network.to_empty(device="cpu"), read(weights)[0], weights)
+    tensors = read(weights)[0]
+    network = _fill(_like(network, tensors, weights).to_empty(device="cpu"), tensors, weights)
     return Trained(name or folder.name, network.to(device).eval().requires_grad_(False), vocabulary, about, folder)
 
 

@@ -45,7 +45,7 @@ class Config:
     hint_positions: int = 128
 
     def __post_init__(self):
-        if self.width % self.heads:
+        if self.heads < 1 or self.width % self.heads:
             raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}.")
         if self.norm not in ("pre", "post"):
             raise ValueError(f"norm is {self.norm!r}; choose 'pre' or 'post'.")

@@ -107,7 +107,7 @@ class _Reader:
     def number(self, word: str, position: int) -> float:
         value = float(word)
         if not math.isfinite(value):
-            raise self.error(f"the constant {word} is too large for a float", position)
+            raise self.error(f"the constant {word[:20]}{'…' * (len(word) > 20)} is too large for a float", position)
         return value
 
     def name(self, frames: list[_Frame], word: str, position: int) -> None:

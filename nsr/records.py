@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -154,7 +155,10 @@ def read_table(path: Path | str) -> "pd.DataFrame":
         raise FileNotFoundError(f"There is no table {short(path)}. Run the notebook or the sweep that makes it first.")
     uses(path)
     raw = path.read_bytes()
-    return pd.read_csv(io.BytesIO(gzip.decompress(raw) if path.suffix == ".gz" else raw))
+    try:
+        return pd.read_csv(io.BytesIO(gzip.decompress(raw) if path.suffix == ".gz" else raw))
+    except (ValueError, EOFError, OSError, zlib.error) as error:
+        raise ValueError(f"{short(path)} cannot be read as a table, it may be truncated ({error}). Delete it, and make it again.") from None
 
 
 def certificate_path(path: Path | str) -> Path:

@@ -112,7 +112,7 @@ def _typed(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
         kind = type(next(f.default for f in fields(cls) if f.name == key))
         try:
             good = isinstance(value, bool) if kind is bool else not isinstance(value, bool) and kind(value) == (float(value) if kind is not str else value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             good = False
         if not good:
             raise SettingsError(f"{key} is {value!r}; it wants {'true or false' if kind is bool else f'a value like {kind.__name__}'}.")
@@ -139,7 +139,10 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     settings = Settings(Data(**_typed(Data, groups[Data])), _typed(Config, groups[Config]), Training(**_typed(Training, groups[Training])))
     if settings.data.vocabulary not in VOCABULARIES:
         raise SettingsError(f"vocabulary is {settings.data.vocabulary!r}; choose one of {', '.join(VOCABULARIES)}.")
-    settings.config()  # refuses impossible sizes
+    try:
+        settings.config()
+    except ValueError as error:
+        raise SettingsError(str(error)) from None
     t, items = settings.training, settings.data.items
     return replace(settings, training=replace(t, steps=-(-t.epochs * items // t.batch))) if t.epochs and items else settings
 

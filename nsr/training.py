@@ -235,6 +235,7 @@ def train(
             raise
         finally:
             batches.close()
+            torch.set_flush_denormal(False)  # whoever called us may want to fit something with small numbers next
         if place.rank == 0 and run.progress.step == t.steps:
             return run.finish()
     return None

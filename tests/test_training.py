@@ -46,7 +46,7 @@ def same(one: dict, other: dict) -> bool:
 @pytest.mark.parametrize("path", sorted((ROOT / "params" / "training").glob("*/*.yaml")), ids=lambda p: f"{p.parent.name}-{p.stem}")
 def test_every_recipe_can_be_read(path):
     settings = read_settings(path.stem, path.parent.name)
-    assert settings.data.prompted == (path.stem == "gvs")
+    assert settings.data.prompted == path.stem.endswith("gvs") and settings.data.hinted == (path.stem == "nsrwh")
     assert make_settings(settings.flat()).flat() == settings.flat()
 
 

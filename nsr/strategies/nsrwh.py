@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 
@@ -37,10 +36,10 @@ class NSRwH:
     `negatives`    structures that it does not contain, whatever the constants: "exp(x2)"
     `symmetric`    groups of variables that can change places, `asymmetric` pairs that cannot: [("x1", "x2")]
 
-    or with `given`, drawn from the truth of each problem as in the published evaluation: one of "complexity", "symmetry", "positives",
-    "negatives", "all", "none". Then positives and negatives have `share` tokens per token of the truth, and each constant in a positive
-    comes with its value with probability `values` (None: as published, 0.3 with "all" and 0 else). The same problem and seed give the
-    same positives alone and in "all".
+    or with `given`, drawn from the truth of each problem as in the published evaluation: "complexity", "symmetry", "positives",
+    "negatives", several of them ("symmetry+positives"), "all" or "none". Then positives and negatives have `share` tokens per token of
+    the truth, and each constant in a positive comes with its value with probability `values` (None: as published, 0.3 with "all" and 0
+    else). The same problem and seed give the same positives alone and in "all".
 
     >>> print(*NSRwH(complexity=9, positives=["sin(x1)"], negatives=["exp(x2)"], symmetric=[("x1", "x2")]).known(), sep=", ")
     x1 and x2 can change places, contains sin(x1), without exp(x2), 9 tokens
@@ -55,7 +54,7 @@ class NSRwH:
     negatives: tuple[str | Prefix, ...] = ()
     symmetric: tuple[tuple[Token, ...], ...] = ()
     asymmetric: tuple[tuple[Token, Token], ...] = ()
-    given: Literal["complexity", "symmetry", "positives", "negatives", "all", "none"] | None = None
+    given: str | tuple[str, ...] | None = None
     share: float = 0.5
     values: float | None = None
     min_operators: int = 2  # of the random expressions behind the negatives, as in the training recipe
@@ -68,8 +67,8 @@ class NSRwH:
     def __post_init__(self) -> None:
         for name in ("positives", "negatives", "symmetric", "asymmetric"):
             object.__setattr__(self, name, _listed(getattr(self, name), name))
-        if self.given is not None and self.given not in GIVEN:
-            raise HintError(f"given is {self.given!r}; choose one of {', '.join(GIVEN)}")
+        if self.given is not None:
+            object.__setattr__(self, "given", _given(self.given))
         own = self.known()  # refuses what cannot be read
         if self.given is not None and own:
             raise HintError("hints are either yours or drawn from the truth: leave out `given` or the others")
@@ -94,7 +93,7 @@ class NSRwH:
         told = (0.3 if self.given == "all" else 0.0) if self.values is None else self.values
         hints: list[Hint] = []
         for kind, stream in zip(KINDS, rng.spawn(len(KINDS))):
-            if self.given in (kind, "all"):
+            if self.given == "all" or kind in self.given.split("+"):
                 only = HintRecipe(**{k: float(k == kind) for k in KINDS}, values=told, share=self.share)
                 hints += draw_hints(stream, problem.truth, only, random_templates(recipe), problem.truth_constants)
         return fitted(hints)
@@ -122,7 +121,18 @@ def _listed(values: Iterable, name: str) -> tuple:
     """Lists as tuples, so that the strategy can be hashed; a text alone is not a list of texts."""
     if isinstance(values, str):
         raise HintError(f"{name} is the text {values!r}; it wants a list: {name}=[{values!r}]")
+    if not isinstance(values, list | tuple | set | frozenset):
+        raise HintError(f"{name} is {values!r}; it wants a list")
     return tuple(tuple(value) if isinstance(value, list) else value for value in values)
+
+
+def _given(given: object) -> str:
+    """Kinds of knowledge as one name, in their order: ("positives", "symmetry") is "symmetry+positives"."""
+    words = given.split("+") if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else [given]
+    if words not in (["all"], ["none"]) and any(word not in KINDS for word in words):
+        raise HintError(f"given is {given!r}; choose one of {', '.join(GIVEN)}, or several kinds joined by +")
+    kinds = [kind for kind in KINDS if kind in words or words == ["all"]]
+    return "all" if len(kinds) == len(KINDS) else "+".join(kinds) or "none"
 
 
 def _complexity(length: object) -> Complexity:
