@@ -7,9 +7,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
 
-from nsr import classroom, lab, sweeps
+def missing(error: ModuleNotFoundError) -> str:
+    return f"The package {error.name} is missing from {sys.executable}. Install the project first: make run, or python -m pip install -e ."
+
+
+try:
+    import yaml
+
+    from nsr import classroom, lab, sweeps
+except ModuleNotFoundError as error:
+    sys.exit(missing(error))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -59,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except lab.LabError as error:
         print(error, file=sys.stderr)
+        return 2
+    except ModuleNotFoundError as error:
+        print(missing(error), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)

@@ -52,7 +52,10 @@ def write_page(folder: Path, notebook: Path, metrics: Mapping[str, Any]) -> Path
 
     executed, title = folder / f"{notebook.stem}.ipynb", header(notebook)["title"]
     exporter = HTMLExporter(template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True, embed_images=True)
-    body = exporter.from_filename(str(executed))[0] if executed.exists() else "<p>The notebook was not executed.</p>"
+    try:
+        body = exporter.from_filename(str(executed))[0]
+    except (FileNotFoundError, ValueError):  # it never began, or the disk was full in the middle of it
+        body = "<p>The notebook was not executed.</p>"
     body = re.sub(r'<a href="(?:\./)?(\d\d_\w+)\.py(#[^"]*)?">(.*?)</a>', lambda link: _chapter_link(notebook.parent, *link.groups("")), body)
     parts = [_NAV, _failure(metrics), f"<main>{with_mathml(body)}</main>", _certificate(metrics), _NAV]
     return atomic_write(folder / f"{notebook.stem}.html", _document(title, "".join(parts)))

@@ -296,3 +296,6 @@ def main(name: str, scale: str = "laptop", overrides: Mapping[str, Any] | None =
         return train(settings, checkpoint.training_folder(f"{scale}/{name}"))
     except (SettingsError, CheckpointError) as error:
         sys.exit(str(error))
+    except OSError as error:
+        sys.exit(f"Cannot write {short(checkpoint.training_folder(f'{scale}/{name}'))} ({error.strerror or error}). Make room or make it writable; "
+                 "the same command then goes on from the last checkpoint.")
