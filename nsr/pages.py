@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from nsr import finder
 from nsr.mathml import with_mathml
 from nsr.records import atomic_write, clock
 
@@ -93,8 +94,9 @@ def _index(folder: Path, notebooks: Sequence[Path]) -> str:
                 f'<li value="{int(path.stem[:2])}"><a href="{path.stem}/{path.stem}.html">{_inline(markdown2html(about["title"]))}</a>{state}'
                 f'<div>{_inline(markdown2html(about.get("Claim", "")))}</div><small>ran in {clock(metrics["seconds"])}</small></li>'
             )
-    body = f'<main class="index"><h1>{BOOK}</h1><p>{ABOUT}</p><ol>{"".join(rows)}</ol><p><small>Scale: {folder.name}.</small></p></main>'
-    return _document(BOOK, with_mathml(body))
+    search = finder.box(folder, [path.stem for path in notebooks])
+    chapters = with_mathml(f'<ol>{"".join(rows)}</ol>')
+    return _document(BOOK, f'<main class="index"><h1>{BOOK}</h1><p>{ABOUT}</p>{search}{chapters}<p><small>Scale: {folder.name}.</small></p></main>')
 
 
 def _chapter_link(notebooks: Path, name: str, place: str, text: str) -> str:
@@ -162,5 +164,6 @@ th, td { padding: .28rem .8rem .28rem 0; border: 0; border-bottom: 1px solid var
 .celltag_injected-parameters .input_area { border-left: 3px solid var(--link); }
 footer { margin-top: 3rem; padding-top: .6rem; font-size: .8rem; color: var(--soft); } summary { cursor: pointer; }
 .index ol { padding-left: 2rem; } .index li { margin: 1.1rem 0; padding-left: .4rem; } .index li > a { font-weight: 600; } .index div { color: var(--ink); } small { color: var(--soft); }
+#query { width: 100%; font: inherit; font-size: .95rem; padding: .4rem .7rem; border: 1px solid var(--line); border-radius: 6px; } #found { padding-left: 1.2rem; }
 @media print { nav { display: none; } body { max-width: none; font-size: 11pt; } .cell { break-inside: avoid; } }
 """
