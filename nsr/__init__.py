@@ -24,6 +24,7 @@ _HOME = {
     "problem": ("Problem",),
     "engine": ("solve", "solve_all", "Budget"),
     "bias": ("TrainingSet",),
+    "estimator": ("NSRegressor",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [*_MODULE_OF]

@@ -1,0 +1,85 @@
+"""What a user would pick instead: gplearn and pyoperon, genetic programming from pip, with the same wall time and no tuning.
+
+Both are an optional extra (`pip install 'nsr-lab[baselines]'`). They get the operators of FULL that they have, on one core, and their own
+defaults for the rest; what ends them is the clock.
+"""
+from __future__ import annotations
+
+import importlib.util
+import math
+import time
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from nsr.numerics import r2_score
+from nsr.oracle import FAILED
+from nsr.problem import Problem
+from nsr.records import progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BASELINES = ("gplearn", "pyoperon")
+_OPERATORS = {  # FULL in their words; gplearn has no exp and no asin
+    "gplearn": ("add", "sub", "mul", "div", "sqrt", "log", "sin", "cos", "tan"),
+    "pyoperon": "add,sub,mul,div,square,sqrt,log,exp,sin,cos,tan,asin,constant,variable",
+}
+
+
+def available() -> list[str]:
+    """The baselines that are installed."""
+    return [name for name in BASELINES if importlib.util.find_spec(name) is not None]
+
+
+def fit_baseline(name: str, X: np.ndarray, y: np.ndarray, seconds: float, seed: int = 0) -> tuple[Any, str]:
+    """A fitted regressor with `predict`, and its formula as text, after about so many seconds."""
+    if name not in BASELINES:
+        raise ValueError(f"no baseline {name!r}; there are {', '.join(BASELINES)}")
+    if name not in available():
+        raise ImportError(f"{name} is not installed. Run: pip install 'nsr-lab[baselines]'")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # overflow in a candidate is part of their search
+        return _gplearn(X, y, seconds, seed) if name == "gplearn" else _pyoperon(X, y, seconds, seed)
+
+
+def _gplearn(X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> tuple[Any, str]:
+    genetic = importlib.import_module("gplearn.genetic")
+    model = genetic.SymbolicRegressor(generations=1, function_set=_OPERATORS["gplearn"], random_state=seed)
+    started = time.perf_counter()
+    while True:  # it knows generations only: one more as long as there is time for one like the last
+        begun = time.perf_counter()
+        model.fit(X, y)
+        now = time.perf_counter()
+        if now - started + (now - begun) > seconds:
+            return model, str(model)
+        model.set_params(generations=model.generations + 1, warm_start=True)
+
+
+def _pyoperon(X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> tuple[Any, str]:
+    operon = importlib.import_module("pyoperon.sklearn")
+    endless = 2**31 - 1
+    model = operon.SymbolicRegressor(allowed_symbols=_OPERATORS["pyoperon"], generations=endless, max_evaluations=endless,
+                                     max_time=max(1, math.ceil(seconds)), n_threads=1, random_state=seed)
+    model.fit(X, y)
+    return model, model.get_model_string(model.model_, precision=6)
+
+
+def measure_baselines(problems: list[Problem], seconds: float, seed: int = 0, names: list[str] | None = None,
+                      **columns: Any) -> pd.DataFrame:
+    """One line per problem and baseline, with the columns that the strategies' tables share: r2 on fresh points, r2_given, seconds."""
+    import pandas as pd
+
+    rows = []
+    for name, problem in progress([(n, p) for n in names or available() for p in problems], label="baselines"):
+        started, answer, given, fresh, why = time.perf_counter(), "", FAILED, FAILED, ""
+        try:
+            model, answer = fit_baseline(name, problem.X, problem.y, seconds, seed)
+            given = r2_score(problem.y, model.predict(problem.X))
+            fresh = given if problem.X_fresh is None else r2_score(problem.y_fresh, model.predict(problem.X_fresh))
+        except (ValueError, ArithmeticError, RuntimeError) as error:  # a failure is a failure, and the others go on
+            why = str(error)
+        rows.append({"strategy": name, "problem": problem.name, "seed": seed, "answer_infix": answer, "r2": fresh, "r2_given": given,
+                     "seconds": round(time.perf_counter() - started, 3), "why": why, **columns})
+    return pd.DataFrame(rows)
