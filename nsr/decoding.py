@@ -21,6 +21,7 @@ from nsr.grammar import allowed, open_arguments, token_tables
 
 MAX_LEN = 40  # tokens of an expression, unless the request says otherwise
 ROWS = 512  # hypotheses that share a pass on a CPU, where a larger key-value cache no longer fits its caches (bench_engine.py)
+PROMPTED = 256  # the same after prompts: their lengths differ, and a pass is as long as the longest (bench_strategies.py)
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,19 @@ def row_limit(device: torch.device) -> int:
     return ROWS if device.type == "cpu" else 32 * ROWS
 
 
+def passes(jobs: Sequence[Job], members: list[int], device: torch.device) -> list[list[int]]:
+    """Cut jobs into groups that share a pass. Those with prompts are sorted by length before: a pass is padded to its longest."""
+    size, b = row_limit(device), getattr(jobs[members[0]].request, "beam_size", 1)
+    if any(jobs[i].request.prompt for i in members):
+        size = min(size, PROMPTED) if device.type == "cpu" else size
+        members = sorted(members, key=lambda i: sum(len(tree) + 2 for tree in jobs[i].request.prompt) + len(jobs[i].request.prefix))
+        n = -(-len(members) // max(1, size // b))
+        cuts = [len(members) * k // n for k in range(n + 1)]  # n groups of equal size
+    else:
+        cuts = [*range(0, len(members), max(1, size // b)), len(members)]
+    return [members[low:high] for low, high in zip(cuts, cuts[1:])]
+
+
 def _prefill(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]) -> tuple[Tensor, object, Tensor]:
     """Let the network read every job's input: logits (J, V), its state, and the number of tokens read (J,)."""
     inputs = [torch.tensor(decoder_input(vocabulary, job.request.prefix, job.request.prompt)) for job in jobs]
@@ -116,9 +130,7 @@ def next_tokens(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[
     answers: list[list[tuple[Token, float]]] = [[] for _ in jobs]
     cost = [0] * len(jobs)
     todo = [i for i, job in enumerate(jobs) if _possible(network, job)]
-    size = row_limit(memory.device)
-    for start in range(0, len(todo), size):
-        part = todo[start : start + size]
+    for part in passes(jobs, todo, memory.device) if todo else ():
         logits, _, lengths = _prefill(network, vocabulary, memory, [jobs[i] for i in part])
         log_probs = logits.double().log_softmax(-1).cpu()  # (J, V)
         needed = torch.tensor([open_arguments(jobs[i].request.prefix) for i in part])
@@ -146,9 +158,7 @@ def complete(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job
         if _possible(network, job):
             groups.setdefault(alike(job.request), []).append(i)
     for members in groups.values():
-        size = max(1, row_limit(memory.device) // jobs[members[0]].request.beam_size)
-        for start in range(0, len(members), size):
-            part = members[start : start + size]
+        for part in passes(jobs, members, memory.device):
             found = _beam_search(network, vocabulary, memory, [jobs[i] for i in part])
             for i, (hypotheses, tokens) in zip(part, found):
                 answers[i], cost[i] = hypotheses, tokens

@@ -1,15 +1,18 @@
-"""Pictures of a tree search, drawn from the log that `TPSR(watch=log.append)` keeps."""
+"""Pictures of a search, drawn from the log that `TPSR(watch=log.append)` or `GVS(watch=log.append)` keeps."""
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
 from typing import Literal, get_args
 
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
 
 from nsr.expressions import END, Prefix, is_valid
-from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE
+from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED
 from nsr.notation import to_infix
+from nsr.strategies.gvs import Iteration
 from nsr.strategies.tpsr import Node, Rollout
 
 Phase = Literal["selection", "expansion", "simulation", "back-up"]
@@ -102,3 +105,52 @@ def _draw_completion(ax: Axes, rollout: Rollout, place: tuple[float, float]) -> 
     ax.text(x, y - 0.85, f"{textwrap.fill(text, 17)}\nreward {rollout.reward:.3f}", ha="center", va="top", fontsize=7, color=GREEN, zorder=5,
             bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": GREEN, "lw": 0.6})
 
+
+def pool_over_time(log: Sequence[Iteration], shown: int = 24) -> tuple[list[Prefix], np.ndarray]:
+    """Subtrees of the last pool in the order in which they entered, and their scores (n, T); nan before that.
+
+    Of the `shown` ones half have the best scores, the others were met most often: the best alone would all have the same colour.
+
+    >>> from nsr.strategies.gvs import Entry
+    >>> x, sin = Entry(("x1",), 0.5, 1), Entry(("sin", "x1"), 0.9, 1)
+    >>> log = [Iteration("", 1, 0, (), (), 0.5, (x,)), Iteration("", 2, 0, (), (), 0.9, (sin, x))]
+    >>> pool_over_time(log)
+    ([('x1',), ('sin', 'x1')], array([[0.5, 0.5],
+           [nan, 0.9]]))
+    """
+    entered: dict[Prefix, int] = {}
+    for iteration in log:
+        for entry in iteration.pool:
+            entered.setdefault(entry.subtree, iteration.t)
+    best, rest = log[-1].pool[: shown // 2], log[-1].pool[shown // 2 :]
+    chosen = [*best, *sorted(rest, key=lambda entry: -entry.count)[: shown - shown // 2]]
+    trees = sorted((entry.subtree for entry in chosen), key=lambda tree: (entered[tree], len(tree)))
+    row, scores = {tree: i for i, tree in enumerate(trees)}, np.full((len(trees), len(log)), np.nan)
+    for column, iteration in enumerate(log):
+        for entry in iteration.pool:
+            if entry.subtree in row:
+                scores[row[entry.subtree], column] = entry.score
+    return trees, scores
+
+
+def draw_pool(ax: Axes, log: Sequence[Iteration], truth: Prefix = (), shown: int = 24) -> AxesImage:
+    """Draw the pool of one problem: a row per subtree, a column per iteration, the score as a colour.
+
+    A dot means that the subtree stood in the prompt of that iteration: white if it came from the pool, black if the random expressions
+    had it too. Subtrees of the `truth` have red names.
+    """
+    trees, scores = pool_over_time(log, shown)
+    image = ax.imshow(scores, aspect="auto", cmap="viridis", vmin=0, vmax=1, extent=(0.5, len(log) + 0.5, len(trees) - 0.5, -0.5))
+    row = {tree: i for i, tree in enumerate(trees)}
+    for iteration in log:
+        for suggestion in iteration.prompt:
+            if suggestion.subtree in row:
+                colour = "white" if suggestion.source == "pool" else "black"
+                ax.plot(iteration.t, row[suggestion.subtree], "o", color=colour, markersize=3.5, mec="black", mew=0.4)
+    ax.set_yticks(range(len(trees)), [to_infix(tree) for tree in trees], fontsize=7)
+    own = {truth[i:j] for i in range(len(truth)) for j in range(i + 1, len(truth) + 1)}  # a subtree is a slice
+    for label, tree in zip(ax.get_yticklabels(), trees):
+        label.set_color(RED if tree in own else INK)
+    ax.set(xlabel="iteration t")
+    ax.grid(False)
+    return image

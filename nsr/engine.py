@@ -210,12 +210,16 @@ def _run(runs: list[_Running], model: Model, budget: Budget) -> Iterator[int]:
 
 
 def _batch(waiting: list[tuple[_Running, int, Request]], rows: int) -> list[tuple[_Running, int, Request]]:
-    """The requests of one pass: the most frequent kind among those that wait, as many as fit into the rows of a pass."""
+    """The next requests: the most frequent kind among those that wait, as many as fit into the rows of a pass.
+
+    With prompts as many as fit into four, which are then sorted by length.
+    """
     groups: dict[Any, list] = {}
     for item in waiting:
         request = item[2]
         groups.setdefault(decoding.alike(request) if isinstance(request, Complete) else NextTokens, []).append(item)
     most = max(groups.values(), key=len)
+    rows *= 4 if any(request.prompt for _, _, request in most) else 1
     return most[: max(1, rows // getattr(most[0][2], "beam_size", 1))]
 
 

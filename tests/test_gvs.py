@@ -11,7 +11,9 @@ from fake_network import fake_model
 from test_engine import problems, summary
 from test_tpsr import Recorded
 
-from nsr.decoding import Complete, NextTokens
+from nsr import decoding
+from nsr.decoding import Complete, Job, NextTokens, passes
+from nsr.drawings import draw_pool, pool_over_time
 from nsr.engine import Budget, solve, solve_all
 from nsr.expressions import ARITY, SIMPLIFIED, is_valid
 from nsr.generator import TreeRecipe
@@ -66,6 +68,20 @@ def test_the_pool_grows_from_nothing():
     for iterations in history()[0]:
         sizes = [len(iteration.pool) for iteration in iterations]
         assert sizes[0] > 0 and sizes == sorted(sizes) and sizes[-1] > sizes[0]  # the printed algorithm would stay at 0
+
+
+def test_an_iteration_tells_all_it_verified():
+    for predictor in (BEAM, TPSR(max_len=8)):
+        logs, results = history(GVS(predictor, iterations=5))
+        by_name = {iterations[0].problem: iterations for iterations in logs}
+        assert len(by_name) == len(results) == 3
+        for result in results:
+            iterations = by_name[result.problem.name]
+            told = [c.prefix for i in iterations for c in i.outputs]
+            assert set(told) == set(result.generated) and len(told) <= result.n_candidates
+            assert all(i.prediction == i.outputs[0].prefix and i.reward == min(1.0, max(0.0, i.outputs[0].r2)) for i in iterations)
+            best = min((c for i in iterations for c in i.outputs), key=lambda c: c.key)
+            assert (result.answer and result.answer.prefix) == (best.prefix if best.valid else None)
 
 
 def test_updates_by_hand():
@@ -253,3 +269,67 @@ def test_a_real_network_with_prompts():
     for strategy in (GVS(BEAM, iterations=3), GVS(TPSR(max_len=8), iterations=2)):
         for result in solve_all(problems(2), strategy, real):
             assert result.answer is not None and result.answer is result.candidates[0] and math.isfinite(result.r2_given)
+
+
+# ------------------------------------------------------------------------------------------- prompts of different lengths in a pass
+
+def random_jobs(rng, n, beam_size, share_prompted=0.8):
+    trees = [("x1",), ("sin", "x1"), ("add", "x1", "x2"), ("mul", "C", "sin", "add", "x1", "x2")]
+    prompts = [tuple(trees[i] for i in rng.permutation(4)[: rng.integers(5)]) if rng.random() < share_prompted else () for _ in range(n)]
+    return [Job(Complete((), beam_size, prompt), 0, 2) for prompt in prompts]
+
+
+def test_passes_share_out_all_jobs_by_length():
+    rng, cpu = np.random.default_rng(0), torch.device("cpu")
+    length = lambda job: sum(len(tree) + 2 for tree in job.request.prompt)
+    for n, b in ((1, 5), (40, 5), (150, 5), (700, 1), (3, 1000)):
+        jobs = random_jobs(rng, n, b, 1.0)
+        groups = passes(jobs, list(range(n)), cpu)
+        assert sorted(i for group in groups for i in group) == list(range(n))
+        assert all(len(group) == 1 or len(group) * b <= decoding.PROMPTED for group in groups)
+        assert max(map(len, groups)) - min(map(len, groups)) <= 1  # no small rest
+        for before, after in zip(groups, groups[1:]):
+            assert max(length(jobs[i]) for i in before) <= min(length(jobs[i]) for i in after)
+    plain = random_jobs(rng, 250, 5, 0.0)
+    assert passes(plain, list(range(250)), cpu) == [list(range(250))[k : k + decoding.ROWS // 5] for k in range(0, 250, decoding.ROWS // 5)]
+
+
+def real_model():
+    torch.manual_seed(0)
+    network = Network(Config(vocabulary=len(SIMPLIFIED), width=32, heads=2, positions=80, embedding_std=1.0)).eval()
+    return SimpleNamespace(network=network, vocabulary=SIMPLIFIED)
+
+
+@pytest.mark.parametrize("strategy", [GVS(BEAM, iterations=5), GVS(TPSR(max_len=6), iterations=2)], ids=["beam", "tpsr"])
+def test_small_passes_large_passes_and_none_shared_agree_with_a_real_network(strategy, monkeypatch):
+    """Padding a prompt to the longest of its pass, or reading it alone, changes nothing that can be seen."""
+    real = real_model()
+    together = [summary(r) for r in solve_all(problems(4), strategy, real)]
+    assert together == [summary(solve(p, strategy, real)) for p in problems(4)]
+    monkeypatch.setattr(decoding, "PROMPTED", 6)
+    assert together == [summary(r) for r in solve_all(problems(4), strategy, real)]
+
+
+# ------------------------------------------------------------------------------------------------------------------ pictures
+
+def test_the_pool_as_a_picture():
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    iterations = history(GVS(BEAM, iterations=10))[0][0]
+    trees, scores = pool_over_time(iterations, shown=8)
+    pool = iterations[-1].pool
+    assert scores.shape == (8, 10) and len(set(trees)) == 8 and {e.subtree for e in pool[:4]} <= set(trees)
+    assert min(e.count for e in pool[4:] if e.subtree in trees) >= max(e.count for e in pool[4:] if e.subtree not in trees)
+    starts = [int(np.flatnonzero(np.isfinite(row))[0]) for row in scores]
+    assert starts == sorted(starts)  # a staircase
+    for tree, row, start in zip(trees, scores, starts):
+        for column, iteration in enumerate(iterations):
+            known = {e.subtree: e.score for e in iteration.pool}
+            assert (tree in known) == (column >= start) and (column < start or row[column] == known[tree])
+    figure, ax = plt.subplots()
+    draw_pool(ax, iterations, problems(1)[0].truth or (), shown=8)
+    dots = sum(s.subtree in trees for i in iterations for s in i.prompt)
+    assert len(ax.lines) == dots and len(ax.get_yticklabels()) == 8
+    plt.close(figure)

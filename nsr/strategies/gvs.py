@@ -57,6 +57,7 @@ class Iteration:
     prediction: Prefix  # ê; empty if nothing was written
     reward: float  # R after clipping
     pool: tuple[Entry, ...]  # after the update, best first
+    outputs: tuple[Candidate, ...] = ()  # all that the predictor verified, ê first
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,8 @@ class GVS:
             if self.watch:
                 best = outputs[0] if outputs else Candidate(())
                 ranked = tuple(sorted(pool.values(), key=lambda entry: -entry.score))
-                self.watch(Iteration(view.problem.name, t, limit, prompt, best.prefix, self.clipped(best.r2), ranked))
+                self.watch(Iteration(view.problem.name, t, limit, prompt, best.prefix, self.clipped(best.r2), ranked,
+                                     tuple(outputs)))
 
     # ------------------------------------------------------------------------------------------------------------- policy
 
