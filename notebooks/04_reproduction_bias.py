@@ -61,11 +61,12 @@ from nsr.bias import novelty_table, wilson
 from nsr.canonical import canonical, family, strip, template_of
 from nsr.engine import solve_all
 from nsr.evaluation import network_for
-from nsr.evaluation import PAPER_BEAM, Row, beam_grid, compare, difference, measure_all
+from nsr.evaluation import Row, beam_grid, difference, measure_all
 from nsr.evaluation import percent, problems_of, results_path, tabulate, whiskers
 from nsr.figures import BLUE, GREEN, GREY, INK, RED, draw_tree, save, use_style
 from nsr.notation import to_infix, to_latex
 from nsr.numerics import evaluate
+from nsr.paper import PAPER_BEAM, compare
 from nsr.records import certificate_path
 from nsr.results import r2_text
 from nsr.strategies import BeamSearch

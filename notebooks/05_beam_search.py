@@ -63,12 +63,13 @@ from nsr.bias import novelty_table, paired_bootstrap, wilson
 from nsr.decoding import Complete, Hypothesis, NextTokens
 from nsr.engine import solve, solve_all
 from nsr.evaluation import network_for
-from nsr.evaluation import PAPER_BEAM, Row, beam_grid, compare, measure_all, percent
+from nsr.evaluation import Row, beam_grid, measure_all, percent
 from nsr.evaluation import problems_of, results_path, share_with_rank, tabulate, whiskers
 from nsr.expressions import END
 from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, save, use_style
 from nsr.notation import to_infix
 from nsr.oracle import Verify
+from nsr.paper import PAPER_BEAM, compare
 from nsr.records import certificate_path
 from nsr.results import r2_text
 from nsr.strategies import BeamSearch
@@ -176,6 +177,11 @@ deepest = max(map(len, finished))
 places = layout(tree, finished, deepest)
 pick = result.answer.prefix if result.answer else ()
 ways = {p[:k] for p in finished for k in range(len(p) + 1)}  # beginnings of finished ones
+
+# %% [markdown]
+# Now the picture: a line from every beginning to each of its continuations, red on the way to the pick.
+
+# %%
 n_rows = 1 + max(y for _, y in places.values())
 figure, ax = plt.subplots(figsize=(9.2, 0.8 + 0.24 * n_rows))
 for prefix, (x, y) in places.items():
@@ -261,6 +267,11 @@ for path in paths:
 novelty = novelty_table(beam, by=["test_set", "beam_size"])
 novelty = novelty[novelty.sense == "novel"]
 accuracy = accuracy_curve(beam, by=["test_set", "beam_size"], thresholds=[ACCURATE])
+
+# %% [markdown]
+# Both as curves over the beam size:
+
+# %%
 figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.5))
 place = {size: i for i, size in enumerate(SIZES)}
 for shift, (name, colour) in zip((-0.1, 0, 0.1), COLOURS.items()):

@@ -67,12 +67,14 @@ from nsr.decoding import Complete, NextTokens
 from nsr.drawings import PHASES, draw_rollout, replay
 from nsr.engine import solve_all
 from nsr.evaluation import network_for
-from nsr.evaluation import PAPER_BEAM, Row, beam_grid, compare, measure, measure_all, percent
+from nsr.evaluation import Row, beam_grid, measure, measure_all, percent
 from nsr.evaluation import problems_of, results_path, tabulate, weights_digest
 from nsr.expressions import END
 from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, save, style_of, use_style
 from nsr.notation import to_infix
 from nsr.oracle import Verify
+from nsr.paper import PAPER_BEAM, compare
+from nsr.paper import rows as paper_rows
 from nsr.records import certificate_path
 from nsr.strategies import TPSR, BeamSearch
 from nsr.strategies.tpsr import PUBLISHED
@@ -264,6 +266,11 @@ power, variance = (TPSR(lam=0.0, nmse=name) for name in ("power", "variance"))
 seen = [(c.r2, power.reward(c, r.problem), variance.reward(c, r.problem), i)
         for i, r in enumerate(planned) for c in r.candidates if c.r2 > -1]
 r2, by_power, by_variance, owner = map(np.array, zip(*seen))
+
+# %% [markdown]
+# Left the two rewards against $R^2$, right what a token has to bring:
+
+# %%
 figure, (ax, right) = plt.subplots(1, 2, figsize=(9, 3.5))
 ax.plot(r2, by_power, ".", color=ORANGE, markersize=4, label="divided by mean(y²)")
 ax.plot(r2, by_variance, ".", color=BLUE, markersize=4, label="divided by var(y)")
@@ -425,6 +432,11 @@ def table_of(name):
     return lab.read_table(path)
 
 
+# %% [markdown]
+# Where there is none, a few problems are searched on the spot.
+
+
+# %%
 def live(strategies, sets, show=()):
     parts = [measure(trained, s, name, seed, n_problems, n_points=n_points, first=min(n_live, 6),
                      reference=training, **{option: getattr(s, option) for option in show})
@@ -472,6 +484,10 @@ def paired(a, b, what, rng):
     return paired_bootstrap(first, second, rng), mcnemar(first == 1, second == 1), len(pair)
 
 
+# %% [markdown]
+# The best verified answer against the path, and against everything as published:
+
+# %%
 rng = np.random.default_rng(seed)
 best = tpsr[(tpsr.beam_size == 1) & (tpsr.test_set == MINE)]
 path = options[(options.published == True) & (options.masked == True)]  # noqa: E712
@@ -539,11 +555,7 @@ for result in published:
 # `not_included`.
 
 # %%
-PAPER_TPSR = {  # as PAPER_BEAM: b → % novel and accurate, novel only, accurate only, neither
-    1: (0.45, 27.17, 14.70, 57.69),
-    3: (0.67, 29.62, 18.04, 51.67),
-    5: (2.02, 34.31, 18.16, 45.51),
-}
+PAPER_TPSR = paper_rows("tpsr")  # b → % novel and accurate, novel only, accurate only, neither
 colours = dict(zip(TEST_SETS, (RED, BLUE, GREEN)))  # as in chapters 02, 04 and 05
 
 
@@ -552,6 +564,10 @@ def bars(ax, rows, what, x, **style):
     ax.errorbar(x, value, np.clip([[value - low], [high - value]], 0, None), capsize=2, **style)
 
 
+# %% [markdown]
+# For every test set a group of bars at each $b$:
+
+# %%
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.6))
 for shift, (name, colour) in zip((-0.2, 0, 0.2), colours.items()):
     for i, b in enumerate(SIZES):
@@ -632,6 +648,10 @@ def at_cost(table, candidates):
     return ((1 - part) * one + part * two).dropna().reset_index()
 
 
+# %% [markdown]
+# Each $b$ twice, against the beam of the same size and against the one of the same cost:
+
+# %%
 rows, same_size, same_cost = [], {}, {}
 for b in SIZES:
     a = mine[mine.beam_size == b]
@@ -750,6 +770,10 @@ def verdict(change, up, down):
     return up if change.low > 0 else down if change.high < 0 else "not decided"
 
 
+# %% [markdown]
+# At the published setting:
+
+# %%
 b = SIZES[0]
 novel_good = mine[mine.novel & (mine.beam_size == b)].accurate
 good_share = wilson(int(novel_good.sum()), len(novel_good))

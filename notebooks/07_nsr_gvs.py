@@ -1007,40 +1007,39 @@ Markdown(text + head + "\n".join("| " + " | ".join(entry) + " |" for entry in cl
 # ## Exercises
 #
 # 1. *Predict.* The score of a subtree is a mean, so a subtree seen once in a good formula beats one that was in ten good formulas and a
-#    bad one. Which subtrees stand at the top of the pool, short or long, rare or common? Guess, then count.
+#    bad one. Do rare or common subtrees stand at the top of the pool?
 
 # %% tags=["solution"]
+at_the_top = "rare"  # the fewer formulas a subtree is in, the less its mean has to average over
+
+# %% tags=["check"]
 tops = [e for events in logs.values() for e in events[-1].pool[:5]]
 everything = [e for events in logs.values() for e in events[-1].pool]
-for name, some in (("top five", tops), ("whole pool", everything)):
-    print(f"{name}: {np.mean([len(e.subtree) for e in some]):.1f} tokens,",
-          f"in {np.mean([e.count for e in some]):.1f} predictions")
+counts = {name: np.mean([e.count for e in some]) for name, some in (("top five", tops), ("all", everything))}
+print("predictions that a subtree was in:", {name: round(float(n), 1) for name, n in counts.items()})
+assert at_the_top == "rare", "which means are extreme, those of few numbers or those of many?"
 assert np.mean([e.score for e in tops]) >= np.mean([e.score for e in everything])
 
 # %% [markdown]
-#    The longer a subtree, the fewer formulas have it, and the less its mean has to average over: rare things have extreme scores.
-#
-# 2. *Turn.* Run `python -m nsr run 07 -p threshold 0.9`: only subtrees of formulas that nearly fit may be used. What takes their place
-#    early on? Compare the number of verified subtrees per prompt.
+# 2. *Turn.* Let only subtrees of formulas that nearly fit be used. Measure the share of verified subtrees in the prompts of the first four
+#    problems, for a given threshold. What takes their place?
 
 # %% tags=["solution"]
-def shares(z):
+def verified_share(z):
     seen = []
     solve_all(problems[:4], replace(strategy, threshold=z, watch=seen.append), trained, seed=seed)
     sources = [s.source == "pool" for e in seen for s in e.prompt]
     return float(np.mean(sources)) if sources else 0.0
 
 
-by_threshold = {z: shares(z) for z in (0.0, threshold, 0.9)}
-print("share of verified subtrees in the prompts:",
-      {z: f"{share:.0%}" for z, share in by_threshold.items()})
+# %% tags=["check"]
+by_threshold = {z: verified_share(z) for z in (0.0, 2.0)}
+print("share of verified subtrees:", {z: f"{share:.0%}" for z, share in by_threshold.items()})
+assert by_threshold[2.0] == 0.0 < by_threshold[0.0], "no R² is above 2, and then all subtrees are random ones"
 
 # %% [markdown]
-#    Random ones. With a pool that has nothing good to offer the prompts are noise: exploration, in the paper's words.
-#
 # 3. *Build.* The predictor may be anything that writes candidates. Write a beam search that verifies only what no iteration has written
-#    before. Does NSR-gvs get further with it?
-
+#    before (`view.oracle.generated` knows). Does NSR-gvs get further with it?
 
 # %% tags=["solution"]
 class Fresh(BeamSearch):
@@ -1053,11 +1052,13 @@ class Fresh(BeamSearch):
         yield Verify.beam(unseen[: self.beam_size])
 
 
+# %% tags=["check"]
 curious = solve_all(problems, GVS(Fresh(beam_size), iterations), trained, seed=seed)
 for name, some in (("beam", found), ("only new ones", curious)):
     print(f"{name}: {np.mean([r.n_fits for r in some]):.0f} different formulas per problem,",
           f"median 1 − R² {np.median([1 - max(r.r2_given, 0) for r in some]):.1e}")
-assert np.mean([r.n_fits for r in curious]) > 0.9 * np.mean([r.n_fits for r in found])
+assert all(r.n_candidates for r in curious), "every problem has candidates"
+assert np.mean([r.n_fits for r in curious]) > 0.9 * np.mean([r.n_fits for r in found]), "fewer different formulas"
 
 # %% [markdown]
 # **What's next.** [NSRwH](08_nsrwh.py): telling the network what one knows about the answer beforehand.

@@ -31,6 +31,7 @@ from nsr.problem import Problem
 from nsr.records import OUTPUTS, REFERENCE, birth_certificate, certificate_path, digest, progress, read_table, short, to_json, write_table
 from nsr.results import Result
 from nsr.settings import read_settings
+from nsr.traces import COLUMN, trace_of
 from nsr.training import train
 
 if TYPE_CHECKING:
@@ -115,11 +116,12 @@ def measure(trained: Trained, strategy: Strategy, test_set: str, seed: int = 0, 
 
 
 def tabulate(results: Sequence[Result], test_set: str, reference: TrainingSet, **columns: Any) -> pd.DataFrame:
-    """The tidy table of results already at hand, with the columns of `ranks` beside the ones of `tidy`."""
+    """The tidy table of results already at hand, with the columns of `ranks` and the trace (`nsr.traces`) beside the ones of `tidy`."""
     import pandas as pd
 
     table = tidy(results, reference, test_set=test_set)
-    return pd.concat([table, pd.DataFrame([ranks(result) for result in results])], axis=1).assign(**columns)
+    more = [ranks(result) | {COLUMN: trace_of(result, reference)} for result in results]
+    return pd.concat([table, pd.DataFrame(more)], axis=1).assign(**columns)
 
 
 def ranks(result: Result) -> dict[str, float]:
@@ -262,25 +264,3 @@ def difference(a: Iterable[float], b: Iterable[float], rng: np.random.Generator,
     means = [values[rng.integers(0, len(values), (draws, len(values)))].mean(1) for values in samples]  # (draws,) each
     low, high = np.quantile(means[0] - means[1], [0.025, 0.975])
     return Interval(float(samples[0].mean() - samples[1].mean()), float(low), float(high))
-
-
-PAPER_BEAM = {  # Table "Breakdown of generated expressions": beam size → % of (novel, R² > 0.99), (novel, not), (not novel, R² > 0.99), neither
-    1: (0.45, 2.89, 12.92, 83.74),
-    5: (0.67, 2.23, 17.59, 79.52),
-    50: (4.23, 2.23, 25.17, 68.38),
-    100: (4.45, 2.45, 26.72, 66.37),
-    150: (6.25, 3.79, 26.33, 63.62),
-}
-PAPER_N = 450  # problems behind each of its rows: three times 150, less a few that seem to have been dropped
-
-
-def compare(theirs: float, count: int, n: int) -> tuple[str, str, str]:
-    """A share of the paper (in %) and ours, both with Wilson intervals, and whether these overlap.
-
-    >>> compare(2.23, 30, 450)
-    ('2.2 % (1–4)', '6.7 % (5–9)', 'ours is higher')
-    """
-    a, b = wilson(round(theirs / 100 * PAPER_N), PAPER_N), wilson(count, n)
-    verdict = "same" if a.low <= b.high and b.low <= a.high else f"ours is {'higher' if b.value > a.value else 'lower'}"
-    texts = (f"{value:.1f} % ({100 * x.low:.0f}–{100 * x.high:.0f})" for value, x in ((theirs, a), (100 * b.value, b)))
-    return *texts, verdict

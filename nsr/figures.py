@@ -14,16 +14,30 @@ from nsr.records import figure_dir
 INK, GREY, LIGHT = "#1d2430", "#7b8794", "#dfe4ea"
 BLUE, SKY, GREEN, YELLOW, ORANGE, RED, PINK = "#0072B2", "#56B4E9", "#009E73", "#E6C229", "#E69F00", "#D55E00", "#CC79A7"
 
+WINE, VIOLET, LILAC, TEAL, SAND, BROWN = "#882255", "#6A51A3", "#B39DDB", "#44AA99", "#BBAA55", "#8C5A2B"  # for close relatives
+
 STRATEGIES: dict[str, tuple[str, str]] = {  # strategy → colour, marker; the same in every notebook
     "beam": (BLUE, "o"),
     "tpsr": (ORANGE, "s"),
     "gvs": (GREEN, "^"),
     "gvs+tpsr": (RED, "D"),
     "nsrwh": (PINK, "v"),
+    "nsrwh-complexity": (VIOLET, "<"),
+    "nsrwh-symmetry": (LILAC, ">"),
+    "nsrwh-positives": (PINK, "v"),
+    "nsrwh-negatives": (GREY, "h"),
+    "nsrwh-all": (WINE, "*"),
     "families": (SKY, "P"),
+    "families+tpsr": (SAND, "P"),
+    "families+gvs": (TEAL, "P"),
+    "last-leaf": (BROWN, "p"),
     "local": (YELLOW, "X"),
+    "local-random": (INK, "X"),
 }
-NAMES = {"beam": "beam search", "tpsr": "TPSR", "gvs": "NSR-gvs", "gvs+tpsr": "NSR-gvs + TPSR", "nsrwh": "NSRwH", "families": "families", "local": "local search"}
+NAMES = {"beam": "beam search", "tpsr": "TPSR", "gvs": "NSR-gvs", "gvs+tpsr": "NSR-gvs + TPSR", "nsrwh": "NSRwH",
+         **{f"nsrwh-{given}": f"NSRwH: {given}" for given in ("complexity", "symmetry", "positives", "negatives", "all")},
+         "families": "families", "families+tpsr": "families + TPSR", "families+gvs": "families + NSR-gvs", "last-leaf": "last leaf",
+         "local": "local search", "local-random": "local search, random start"}
 
 
 def use_style() -> None:
@@ -48,6 +62,15 @@ def style_of(strategy: str) -> dict[str, str]:
         raise KeyError(f"No style for the strategy {strategy!r}. There is one for: {', '.join(STRATEGIES)}.")
     colour, marker = STRATEGIES[strategy]
     return {"color": colour, "marker": marker, "label": NAMES[strategy]}
+
+
+def title_of(strategy: str, beam_size: int = 0) -> str:
+    """A row of the big table for people.
+
+    >>> title_of("gvs+tpsr", 1), title_of("nsrwh-all", 5), title_of("local")
+    ('NSR-gvs + TPSR (1)', 'NSRwH: all (5)', 'local search')
+    """
+    return f"{NAMES.get(strategy, strategy)} ({beam_size})" if beam_size else NAMES.get(strategy, strategy)
 
 
 def save(figure: Figure, name: str) -> Path:

@@ -2,11 +2,13 @@
 
     params/sweeps/<name>.yaml                  notebook: 05_beam_search
                                                grid: {beam_size: [1, 5, 50], seed: [0, 1, 2]}
-                                               fixed: {n_live: 150}  # may be left out
+                                               fixed: {n_live: 150}     # may be left out, as may the next two
+                                               points: [{strategy: beam, beam_size: [1, 5]}, {strategy: tpsr, beam_size: 1}]
+                                               then: {strategy: ""}     # afterwards the notebook once more, with these
     outputs/<scale>/sweeps/<name>.csv          a row per point: its parameters, its status, and what the notebook recorded
     outputs/<scale>/sweeps/<name>_rows.csv.gz  the tables that the points wrote as run_dir() / "table.csv.gz", one below the other
 
-A point is a run like any other and lies where `nsr.lab` puts it. It is done when its folder is published: whoever takes over from a
+`points` are small grids, for what is no product: each of them is combined with the grid. A point is a run like any other and lies where `nsr.lab` puts it. It is done when its folder is published: whoever takes over from a
 process that died finds there what is finished, and computes only the rest.
 """
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:  # both take their time to import, and the command line should
     import pandas as pd
     from distributed import Client
 
-KEYS = ("notebook", "grid", "fixed")  # of a sweep's file
+KEYS = ("notebook", "grid", "fixed", "points", "then")  # of a sweep's file
 MAX_POINTS = 10_000  # a larger grid is a slip of the pen
 DEATHS = 3  # so many workers may die over a point before it counts as failed
 TABLE = "table.csv.gz"  # what a notebook may write into its run's folder, for the sweep to collect
@@ -62,27 +64,48 @@ def read_sweep(path: Path | str, scale: str) -> tuple[dict[str, Any], list[Point
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         reason = " ".join(str(getattr(error, "problem", None) or getattr(error, "strerror", None) or type(error).__name__).split())
         raise lab.LabError(f"{path.name} cannot be read as plain YAML ({reason}).") from error
-    if not isinstance(content, dict) or not isinstance(content.get("notebook"), str) or not isinstance(content.get("grid"), dict):
+    given = isinstance(content, dict) and {key: content.get(key) or {} for key in ("grid", "fixed", "then")}
+    if not given or not isinstance(content.get("notebook"), str) or not (isinstance(content.get("grid"), dict) or content.get("points")):
         raise lab.LabError(f"{path.name} is not a sweep. It needs 'notebook: NAME' and 'grid: {{parameter: [values], ...}}'.")
     if unknown := [str(key)[:40] for key in content if key not in KEYS]:
         raise lab.LabError(f"{path.name} has keys that mean nothing: {', '.join(unknown)}. A sweep has: {', '.join(KEYS)}.")
-    notebook, grid, fixed = lab.find(content["notebook"]), content["grid"], content.get("fixed") or {}
-    if not isinstance(fixed, dict) or any(not isinstance(values, list) or not values for values in grid.values()):
-        raise lab.LabError(f"{path.name}: the grid gives each parameter a list like [1, 5, 50], and 'fixed' gives it one value.")
-    if any(not isinstance(value, str | int | float) for value in [*fixed.values(), *itertools.chain(*grid.values())]):
+    if any(not isinstance(part, dict) for part in given.values()) or any(not isinstance(v, list) or not v for v in given["grid"].values()):
+        raise lab.LabError(f"{path.name}: the grid gives each parameter a list like [1, 5, 50], and 'fixed' and 'then' give it one value.")
+    notebook, small = lab.find(content["notebook"]), _small_grids(content.get("points"), path)
+    _check_names(path, notebook, small, **given)
+    if (n_points := sum(math.prod(map(len, (part | given["grid"]).values())) for part in small)) > MAX_POINTS:
+        raise lab.LabError(f"{path.name} asks for {n_points:,} points, and {MAX_POINTS:,} is the most a sweep may have.")
+    grids = [part | given["grid"] for part in small]
+    points = [_point(notebook, scale, dict(zip(grid, values)), given["fixed"]) for grid in grids for values in itertools.product(*grid.values())]
+    if len({point.folder for point in points}) < len(points):
+        raise lab.LabError(f"{path.name} lists the same value twice in {', '.join(dict.fromkeys(itertools.chain(*grids)))}.")
+    whole = {name: list(dict.fromkeys(itertools.chain(*(grid.get(name, []) for grid in grids)))) for name in itertools.chain(*grids)}
+    then = lab.settle(notebook, scale, given["then"]) and given["then"] if "then" in content else None
+    return {"name": path.stem, "notebook": notebook.stem, "grid": whole, "then": then}, points
+
+
+def _small_grids(points: Any, path: Path) -> list[dict[str, list[Any]]]:
+    """The list of points as small grids: a single value is a list of one. Without a list there is one small grid, of nothing."""
+    if points is None:
+        return [{}]
+    if not isinstance(points, list) or not points or not all(isinstance(part, dict) and part and all(v != [] for v in part.values()) for part in points):
+        raise lab.LabError(f"{path.name}: 'points' is a list like [{{strategy: beam, beam_size: [1, 5]}}, {{strategy: tpsr, beam_size: 1}}].")
+    return [{name: value if isinstance(value, list) else [value] for name, value in part.items()} for part in points]
+
+
+def _check_names(path: Path, notebook: Path, small: Sequence[Mapping[str, list[Any]]], grid: Mapping, fixed: Mapping, then: Mapping) -> None:
+    """Refuse values that are no values, a parameter that is set twice, and one that the notebook does not have."""
+    listed = itertools.chain(*grid.values(), *(values for part in small for values in part.values()))
+    if any(not isinstance(value, str | int | float) for value in [*fixed.values(), *then.values(), *listed]):
         raise lab.LabError(f"{path.name}: a parameter's value is a number, a word, true or false.")
-    if twice := [name for name in grid if name in fixed]:
-        raise lab.LabError(f"{path.name} gives {twice[0]!r} both in the grid and as fixed.")
+    names = {"in the grid": set(grid), "as fixed": set(fixed), "in a point": set().union(*small)}
+    for (one, first), (two, second) in itertools.combinations(names.items(), 2):
+        if twice := first & second:
+            raise lab.LabError(f"{path.name} gives {twice.pop()!r} both {one} and {two}.")
     declared = [name for name in lab.parameters_of(notebook) if name != "scale"]
-    for name in [*grid, *fixed]:
+    for name in itertools.chain(grid, fixed, then, *small):
         if name != "scale" and name not in declared:
             raise lab.LabError(f"{notebook.stem} has no parameter {str(name)[:40]!r} (given in {path.name}). It has: {', '.join(declared)}.")
-    if (n_points := math.prod(map(len, grid.values()))) > MAX_POINTS:
-        raise lab.LabError(f"{path.name} asks for {n_points:,} points, and {MAX_POINTS:,} is the most a sweep may have.")
-    points = [_point(notebook, scale, dict(zip(grid, values)), fixed) for values in itertools.product(*grid.values())]
-    if len({point.folder for point in points}) < len(points):
-        raise lab.LabError(f"{path.name} lists the same value twice in {', '.join(grid)}.")
-    return {"name": path.stem, "notebook": notebook.stem, "grid": grid}, points
 
 
 def _find(path: Path) -> Path:
@@ -124,7 +147,19 @@ def sweep(path: Path | str, scale: str = "laptop", *, workers: int | None = None
     failed = [f"\n  {point.label}: {outcomes[point.folder]['error']}" for point in points if outcomes[point.folder]["status"] != "ok"]
     if failed:
         print(f"{len(failed)} of {len(points)} points failed:{''.join(failed)}", file=sys.stderr)
-    return 1 if failed else 0
+    return 1 if failed or not _last_run(plan, scale) else 0
+
+
+def _last_run(plan: Mapping[str, Any], scale: str) -> bool:
+    """Run the notebook once more, now that the tables are there, if the sweep asks for it; False if it failed."""
+    if plan["then"] is None:
+        return True
+    metrics = lab.run(plan["notebook"], scale, plan["then"], tell=lab.teller(f"then {plan['notebook']}"))
+    ending = f"{metrics['status']} in {lab.clock(metrics['seconds'])}" if metrics["fresh"] else "up to date"
+    print(f"{lab.CLEAR}then {plan['notebook']}: {ending} → {lab.short(metrics['folder'])}", flush=True)
+    if metrics["status"] != "ok":
+        print(metrics["error"], file=sys.stderr, flush=True)
+    return metrics["status"] == "ok"
 
 
 def run_point(point: Point, tell: Callable[[str], None] | None = None) -> dict[str, Any]:

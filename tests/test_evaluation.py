@@ -67,7 +67,7 @@ def test_not_included_is_not_included(trained):
 
 def test_the_first_problems_have_the_lines_they_have_among_all(trained, measured):
     part = measure(trained, BeamSearch(4, max_len=8), "not_included", 1, first=2, **FEW)
-    same = [name for name in measured.columns if name != "seconds"]
+    same = [name for name in measured.columns if name not in ("seconds", "trace")]  # the trace has seconds in it, too
     assert part[same].to_csv() == measured[:2][same].to_csv()
 
 

@@ -132,6 +132,21 @@ def test_all_is_the_sum_of_its_parts(problems):
         assert set(told(NSRwH(given="all", values=0.0), problem)) == parts
 
 
+@pytest.mark.parametrize("given, name", [("positives+symmetry", "symmetry+positives"), (("negatives",), "negatives"), (KINDS, "all"), ((), "none")])
+def test_several_kinds_have_one_name_and_are_the_sum_of_theirs(given, name, problems):
+    strategy = NSRwH(given=given, values=0.0)
+    assert strategy == NSRwH(given=name, values=0.0) and strategy.name == f"nsrwh-{name}"
+    kinds = KINDS if name == "all" else [k for k in name.split("+") if k != "none"]
+    for problem in problems[:5]:
+        assert set(told(strategy, problem)) == {hint for kind in kinds for hint in told(NSRwH(given=kind), problem)}
+
+
+@pytest.mark.parametrize("given", ["symmetry+luck", "all+none", ("all", "positives"), 3])
+def test_kinds_that_there_are_not_are_refused(given):
+    with pytest.raises(HintError, match="choose one of complexity"):
+        NSRwH(given=given)
+
+
 def test_a_problem_without_a_truth_has_nothing_to_give(model):
     X = np.linspace(0, 1, 10)[:, None]
     problem = Problem(X, X[:, 0] ** 2, "mystery")

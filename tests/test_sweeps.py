@@ -17,7 +17,8 @@ from nsr import lab, sweeps
 from nsr.__main__ import main
 from test_lab import HEAD, gone, leftovers, wait_for
 
-# Every run leaves a mark when it begins and one when it ends. Size 4 waits for a file "go", size 2 fails without a file "mended".
+# Every run leaves a mark when it begins and one when it ends. Size 4 waits for a file "go", size 2 fails without a file "mended", and
+# size 7 leaves before the end.
 WORK = """
 import os
 import time
@@ -36,6 +37,8 @@ if size == 2 and not (lab.ROOT / "mended").exists():
     raise ValueError("two is not enough")
 lab.record(doubled=2 * size, span={"low": 0, "all": [size, seed]}, name=f"recorded {name}")
 lab.write_table(pd.DataFrame({"item": range(size), "size": size}), run_dir() / "table.csv.gz", {})
+if size == 7:
+    raise SystemExit(0)
 mark("end")
 """
 
@@ -74,7 +77,7 @@ def marks(project: Path, word: str) -> list[int]:
     [
         ("notebook: 00_work\ngrid: {beam: [1, 5]}", ["'beam'", "trial.yaml", "seed, size, share, name, loud"]),
         ("notebook: 00_work\ngrid: {size: [1]}\nfixed: {beam: 1}", ["'beam'", "seed, size, share, name, loud"]),
-        ("notebook: 00_work\ngrid: {size: [1]}\nworkers: 3\nhost: a", ["workers, host", "notebook, grid, fixed"]),
+        ("notebook: 00_work\ngrid: {size: [1]}\nworkers: 3\nhost: a", ["workers, host", "notebook, grid, fixed, points, then"]),
         ("notebook: 00_work\ngrid: {size: [1, many]}", ["size is int", "'many'"]),
         ("notebook: 00_work\ngrid: {size: [1, 2, 1]}", ["same value twice"]),
         ("notebook: 00_work\ngrid: {size: [1, 1e0]}", ["same value twice"]),
@@ -83,6 +86,16 @@ def marks(project: Path, word: str) -> list[int]:
         ("notebook: 00_work\ngrid: {size: [[1, 2]]}", ["a number, a word"]),
         ("notebook: 00_work\ngrid: {size: [1]}\nfixed: {size: 2}", ["'size'", "both"]),
         ("notebook: 00_work\ngrid: {scale: [tiny, laptop]}", ["--scale"]),
+        ("notebook: 00_work\npoints: {size: 1}", ["'points' is a list like"]),
+        ("notebook: 00_work\npoints: [{size: []}]", ["'points' is a list like"]),
+        ("notebook: 00_work\npoints: [3]", ["'points' is a list like"]),
+        ("notebook: 00_work\npoints: [{beam: 1}]", ["'beam'", "seed, size, share, name, loud"]),
+        ("notebook: 00_work\npoints: [{size: 1}, {size: [2, 1]}]", ["same value twice"]),
+        ("notebook: 00_work\npoints: [{size: 1}]\ngrid: {size: [2]}", ["'size'", "both in the grid and in a point"]),
+        ("notebook: 00_work\npoints: [{size: [[1]]}]", ["a number, a word"]),
+        ("notebook: 00_work\ngrid: {size: [1]}\nthen: {beam: 1}", ["'beam'", "trial.yaml"]),
+        ("notebook: 00_work\ngrid: {size: [1]}\nthen: {size: many}", ["size is int", "'many'"]),
+        ("notebook: 00_work\ngrid: {size: [1]}\nthen: 3", ["'then' give it one value"]),
         ("notebook: 07_none\ngrid: {size: [1]}", ["'07_none'", "00_work"]),
         ("notebook: 7\ngrid: {size: [1]}", ["is not a sweep"]),
         ("grid: {size: [1]}", ["is not a sweep", "notebook: NAME"]),
@@ -149,6 +162,30 @@ def test_a_failed_point_stops_no_other_and_the_next_sweep_runs_it_alone(project:
         certificate = json.loads((folder / name).read_text())
         assert certificate["parameters"]["size"] == [2, 3] and certificate["seed"] == 5 and certificate["notebook"] == "00_work"
         assert certificate["versions"] and certificate["seconds"] > 0
+
+
+def test_points_are_what_was_listed_times_the_grid(project: Path):
+    path = write_sweep(project, "notebook: 00_work\npoints: [{name: a, size: [1, 3]}, {name: b, size: 2}]\ngrid: {seed: [0, 1]}\nfixed: {share: 0.5}")
+    plan, points = sweeps.read_sweep(path, "tiny")
+    by_hand = [("a", 1, 0), ("a", 1, 1), ("a", 3, 0), ("a", 3, 1), ("b", 2, 0), ("b", 2, 1)]
+    assert [tuple(point.parameters[name] for name in ("name", "size", "seed")) for point in points] == by_hand
+    assert all(point.parameters["share"] == 0.5 for point in points) and plan["then"] is None
+    assert plan["grid"] == {"name": ["a", "b"], "size": [1, 3, 2], "seed": [0, 1]}
+    assert points[0].label == "name=a, size=1, seed=0"
+
+
+def test_a_point_may_leave_early_and_afterwards_the_notebook_runs_once_more(project: Path, nsr_command):
+    path = write_sweep(project, "notebook: 00_work\npoints: [{size: 7}]\nthen: {size: 2}")
+    first = nsr_command("sweep", path, "--scale", "tiny")
+    assert first.returncode == 1  # size 2 fails: the table is there, and the exit code says that not all is well
+    assert "then 00_work: failed" in first.stdout and "two is not enough" in first.stderr
+    table = pd.read_csv(project / "outputs" / "tiny" / "sweeps" / "trial.csv")
+    assert table["size"].tolist() == [7] and table["status"].tolist() == ["ok"] and table["doubled"].tolist() == [14]
+    assert len(pd.read_csv(project / "outputs" / "tiny" / "sweeps" / "trial_rows.csv.gz")) == 7
+    (project / "mended").touch()
+    second = nsr_command("sweep", path, "--scale", "tiny")
+    assert second.returncode == 0, second.stdout + second.stderr
+    assert "1 up to date" in second.stdout and "then 00_work: ok" in second.stdout and marks(project, "end") == [2]
 
 
 @contextlib.contextmanager

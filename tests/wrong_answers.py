@@ -37,6 +37,27 @@ WRONG = {
         "def walked_length(weight):\n    return weight",
         "class Impatient:\n    name = 'impatient'\n\n    def search(self, view, rng):\n        yield NextTokens(())\n        return None",
     ),
+    "07_nsr_gvs": (
+        'at_the_top = "common"',
+        "def verified_share(z):\n    return 0.5",
+        "class Fresh(BeamSearch):\n    def search(self, view, rng):\n        beam = yield Complete((), 1)\n        yield Verify.beam(beam[:1])",
+    ),
+    "08_nsrwh": (
+        "all_four, no_kind = 200, 0",
+        "def written_length(n):\n    return float(n)",
+        "class Filter:\n    name, beam_size = 'filter', 30\n\n    def search(self, view, rng):\n"
+        "        beam = yield Complete((), self.beam_size)\n        yield Verify.beam(beam[:5])",
+    ),
+    "09_strategies_compared": (
+        'easier = "independent"',
+        'sharpest = ("tpsr", 99)',
+        "def portfolio(a, b):\n    pair = a.merge(b, on=KEY, suffixes=('_a', '_b'))\n    return np.minimum(pair.r2_a, pair.r2_b)",
+    ),
+    "11_practical_benchmarks": (
+        "shift, size, constant = 1000.0, 1.0, 1.0",
+        "greedy, lengths = __import__('sklearn.dummy').dummy.DummyRegressor().fit(X, y), (1, 1)",
+        "def plainest(fitted, least=0.9):\n    return fitted.equations_.sort_values('complexity').equation.iloc[-1]",
+    ),
     "12_pac_guarantee": (
         'more_than_doubles = "R"',
         "small_beta = 0.5",
