@@ -82,11 +82,11 @@ class _Algebra:
 
     def flat(self, value: Value) -> Value:
         """± brackets among the terms of a sum opened."""
-        for factors, c in list(value.terms.items()):
+        for factors, c in value.terms.items():
             (atom, e), *more = factors
             if not more and e == ONE and abs(c) == 1 and atom[0] == "add":
                 rest = {f: d for f, d in value.terms.items() if f != factors}
-                value = self.flat(self.plus(Value(value.constant, rest), self.scaled(self.inside[atom], c)))
+                return self.flat(self.plus(Value(value.constant, rest), self.scaled(self.inside[atom], c)))
         return value
 
     def product(self, value: Value) -> tuple[float, list[tuple[Prefix, int]]]:
@@ -176,6 +176,11 @@ class _Algebra:
         if c < 0 and not odd:
             raise Refused("the root of a negative number")
         roots = [(atom, n // 2) for atom, n in (*known, *even)]
+        if c < 0 and len(odd) == 1 and odd[0][0][0] == "add" and odd[0][1] == ONE:  # √(−(x1 − x2)) is √(x2 − x1)
+            turned = self.scaled(self.inside[odd[0][0]], -1.0)
+            atom = self.write_sum(turned)
+            self.inside[atom] = turned
+            return abs(c) ** 0.5, [*roots, (atom, ONE // 2)]
         if c < 0 or len(odd) > 1:  # signs decide where it is defined: it stays together under its root
             bundle = Value(0.0, {tuple(odd): -1.0 if c < 0 else 1.0})
             atom = self.write(bundle)
@@ -256,10 +261,13 @@ def simplify(prefix: Prefix) -> Prefix:
     """
     for _ in range(8):
         algebra = _Algebra()
-        value = algebra.of(prefix)
+        try:
+            value = algebra.of(prefix)
+            form = algebra.write(value)
+        except (RecursionError, OverflowError):
+            raise Refused("beyond this algebra") from None
         if not value.terms and not value.constant:
             raise Refused("zero")
-        form = algebra.write(value)
         if form == prefix:
             return form
         prefix = form

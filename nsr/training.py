@@ -247,8 +247,7 @@ def _loop(run: Run, batches: Background, last: int, probe: Batch) -> None:
     keep = snapshot_steps(t.steps, t.snapshots) if t.snapshots else set()
     lead, quiet = rank == 0, headless()
     started = told = time.perf_counter()
-    before, first = p.seconds, p.step
-    bar = None
+    before, first, bar = p.seconds, p.step, None
     if lead and not quiet:
         from tqdm.auto import tqdm
 
@@ -279,8 +278,7 @@ def _line(run: Run, first: int, seconds: float, waited: float, probe: Batch) -> 
     """Loss, speed, waiting, time left and one fixed item decoded."""
     t, p = run.settings.training, run.progress
     speed = (p.step - first) / seconds
-    shown = [row["loss"] for row in p.history[-1:]]
-    loss = f"loss {shown[0]:.3f}" if shown else "loss –"
+    loss = f"loss {p.history[-1]['loss']:.3f}" if p.history else "loss –"
     hints = None if probe.hints is None else probe.hints[:1].to(run.place.device)
     guess = greedy(run.network, run.settings.vocabulary, probe.points[:1].to(run.place.device), hints=hints)
     return (
