@@ -105,7 +105,7 @@ def plan(candidate: Candidate, problem: Problem, price: float = PRICE, banned: C
     def grown(k: int, value: float) -> float:
         """By how much the residual sum grows if constant k is set to a value."""
         step, pivot = (value - c[k]) * scale[k], inverse[k, k]
-        return float(step / pivot * step) if pivot > 1e-300 else 0.0
+        return float(step) / float(pivot) * float(step) if pivot > 1e-300 else 0.0  # plain floats: an overflow is inf, and no warning
 
     def settle(k: int, value: float) -> None:
         """Constant k leaves the free ones at this value, and they adapt."""
