@@ -22,6 +22,7 @@ STRATEGIES: dict[str, tuple[str, str]] = {  # strategy → colour, marker; the s
     "gvs": (GREEN, "^"),
     "gvs+tpsr": (RED, "D"),
     "nsrwh": (PINK, "v"),
+    "nsrwh-none": ("#8497B0", "d"),
     "nsrwh-complexity": (VIOLET, "<"),
     "nsrwh-symmetry": (LILAC, ">"),
     "nsrwh-positives": (PINK, "v"),
@@ -35,7 +36,7 @@ STRATEGIES: dict[str, tuple[str, str]] = {  # strategy → colour, marker; the s
     "local-random": (INK, "X"),
 }
 NAMES = {"beam": "beam search", "tpsr": "TPSR", "gvs": "NSR-gvs", "gvs+tpsr": "NSR-gvs + TPSR", "nsrwh": "NSRwH",
-         **{f"nsrwh-{given}": f"NSRwH: {given}" for given in ("complexity", "symmetry", "positives", "negatives", "all")},
+         **{f"nsrwh-{given}": f"NSRwH: {given}" for given in ("none", "complexity", "symmetry", "positives", "negatives", "all")},
          "families": "families", "families+tpsr": "families + TPSR", "families+gvs": "families + NSR-gvs", "last-leaf": "last leaf",
          "local": "local search", "local-random": "local search, random start"}
 

@@ -63,4 +63,9 @@ WRONG = {
         "small_beta = 0.5",
         "def budget(U, r, beta):\n    return 10 * U * U",
     ),
+    "13_beyond_the_paper": (
+        "n_placements = 8",
+        "enough = 10**9",
+        "def remainders(prefix):\n    return {prefix[1:]}",
+    ),
 }
