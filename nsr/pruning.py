@@ -70,7 +70,7 @@ def targets(prefix: Prefix, constants: tuple[float, ...]) -> list[Target]:
         if token == "mul":
             found.append(Target(k, 1.0))
             around = prefix[parent[above]] if above in parent else ""
-            if around in ("add", "sub", "cos", *ODD) or prefix[i + 1] in ODD:  # where a minus sign can be written
+            if around in ("add", "sub", "cos", *ODD) or i == above + 1 and prefix[i + 1] in ODD:  # where a minus sign can be written
                 found.append(Target(k, -1.0))
             if around in ("add", "sub"):
                 inside = tuple(other for j, other in number.items() if above < j < ends[above] and other != k)

@@ -323,3 +323,7 @@ def test_the_book_keeps_the_best_pruned_answer():
     assert book.best is None and not book.solved
     request, keys = book.request([("x1",), ("mul", "C", "x1"), ("sin", "x1")], None, "")
     assert len(request.prefixes) == 2 == len(keys)
+
+
+def test_a_constant_that_comes_last_has_targets_too():
+    assert [t.value for t in targets(("mul", "C", "C"), (2.0, 3.0))] == [1.0, 1.0]
