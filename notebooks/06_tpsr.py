@@ -50,7 +50,6 @@ n_live: int = 10  # problems solved while you read
 # Imports, the network, and a handful of problems.
 
 # %%
-import json
 import tempfile
 from pathlib import Path
 
@@ -66,16 +65,14 @@ from nsr.canonical import template_of
 from nsr.decoding import Complete, NextTokens
 from nsr.drawings import PHASES, draw_rollout, replay
 from nsr.engine import solve_all
-from nsr.evaluation import network_for
-from nsr.evaluation import Row, beam_grid, measure, measure_all, percent
-from nsr.evaluation import problems_of, results_path, tabulate, weights_digest
+from nsr.evaluation import Row, beam_grid, measure, measure_all, network_for, percent
+from nsr.evaluation import problems_of, results_path, table_of, tabulate
 from nsr.expressions import END
 from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, save, style_of, use_style
 from nsr.notation import to_infix
 from nsr.oracle import Verify
 from nsr.paper import PAPER_BEAM, compare
 from nsr.paper import rows as paper_rows
-from nsr.records import certificate_path
 from nsr.strategies import TPSR, BeamSearch
 from nsr.strategies.tpsr import PUBLISHED
 
@@ -414,22 +411,9 @@ if recompute or not weights:
 # Which results are we looking at?
 
 # %%
-def table_of(name):
-    """A table made with these weights, or None; says what it is."""
-    path = results_path(name, scale) if weights else home / f"{name}.csv.gz"
-    if not path.exists():
-        print(f"{name}: there is no table yet")
-        return None
-    birth = json.loads(certificate_path(path).read_text())
-    made_with = {row["parameters"]["weights_digest"] for row in birth["rows"].values()
-                 if row["parameters"]["step"] is None}
-    if made_with != {weights_digest(trained)}:
-        print(f"{name}: made with other weights; not used")
-        return None
-    day, commit = birth["date"][:10], str(birth["commit"])[:10]
-    print(f"{name}: {birth['parameters']['lines']:,} lines, {day}, commit {commit},",
-          lab.clock(birth["seconds"]))
-    return lab.read_table(path)
+def place(name):
+    """Where the table of this name lies."""
+    return results_path(name, scale) if weights else home / f"{name}.csv.gz"
 
 
 # %% [markdown]
@@ -444,7 +428,7 @@ def live(strategies, sets, show=()):
     return pd.concat(parts, ignore_index=True)
 
 
-tpsr, options, beam = (table_of(name) for name in ("tpsr", "tpsr_options", "beam"))
+tpsr, options, beam = (table_of(place(name), trained) for name in ("tpsr", "tpsr_options", "beam"))
 if tpsr is None:
     tpsr = live([TPSR(beam_size=b) for b in SIZES], TEST_SETS)
 if options is None:

@@ -73,7 +73,7 @@ from nsr.decoding import Complete, NextTokens
 from nsr.drawings import draw_pool
 from nsr.engine import Budget, solve, solve_all
 from nsr.evaluation import Row, beam_grid, measure, measure_all, network_for, percent
-from nsr.evaluation import problems_of, results_path, tabulate, weights_digest
+from nsr.evaluation import problems_of, results_path, table_of, tabulate, weights_digest
 from nsr.expressions import END, is_valid, variables
 from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, save, style_of, use_style
 from nsr.items import TemplateBank, sample_items
@@ -486,23 +486,10 @@ if not plain_weights:  # tiny: nothing is kept
 # Which results are we looking at?
 
 # %%
-def table_of(name, network):
-    """A table made with the network's weights, or None; says what it is."""
-    path = home / f"{name}.csv.gz"
-    path = path if path.exists() or not weights else results_path(name, scale)
-    if not path.exists():
-        print(f"{name}: there is no table yet")
-        return None
-    birth = json.loads(certificate_path(path).read_text())
-    made_with = {row["parameters"]["weights_digest"] for row in birth["rows"].values()
-                 if row["parameters"]["step"] is None}
-    if made_with != {weights_digest(network)}:
-        print(f"{name}: made with other weights; not used")
-        return None
-    day, commit = birth["date"][:10], str(birth["commit"])[:10]
-    print(f"{name}: {birth['parameters']['lines']:,} lines, {day}, commit {commit},",
-          lab.clock(birth["seconds"]))
-    return lab.read_table(path)
+def place(name):
+    """Where the table of this name lies."""
+    kept_here = home / f"{name}.csv.gz"
+    return kept_here if kept_here.exists() or not weights else results_path(name, scale)
 
 
 def live(network, strategies, sets, show=(), first=min(n_live, 6)):
@@ -512,8 +499,8 @@ def live(network, strategies, sets, show=(), first=min(n_live, 6)):
     return pd.concat(lines, ignore_index=True)
 
 
-gvs, options = (table_of(name, trained) for name in ("gvs", "gvs_options"))
-beam, tpsr = (table_of(name, plain) for name in ("beam", "tpsr"))
+gvs, options = (table_of(place(name), trained) for name in ("gvs", "gvs_options"))
+beam, tpsr = (table_of(place(name), plain) for name in ("beam", "tpsr"))
 if gvs is None:
     gvs = live(trained, [GVS(BeamSearch(b), T) for b in SIZES], TEST_SETS)
     gvs = pd.concat([gvs, live(trained, [GVS(TPSR(), 3)], TEST_SETS, first=2)])

@@ -71,7 +71,7 @@ from nsr.comparison import flagged, paired, row_of
 from nsr.decoding import Complete, NextTokens
 from nsr.engine import solve_all
 from nsr.evaluation import Row, beam_grid, measure, measure_all, network_for, percent
-from nsr.evaluation import problems_of, results_path, tabulate, weights_digest
+from nsr.evaluation import problems_of, results_path, table_of, tabulate, weights_digest
 from nsr.expressions import END, is_valid, variables
 from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, STRATEGIES
 from nsr.figures import draw_tree, save, style_of, use_style
@@ -443,22 +443,9 @@ if not plain_weights:  # tiny: nothing is kept
 # Which results are we looking at?
 
 # %%
-def table_of(name, network):
-    """A table made with the network's weights, or None; says what it is."""
-    path = results_path(name, scale) if weights else home / f"{name}.csv.gz"
-    if not path.exists():
-        print(f"{name}: there is no table yet")
-        return None
-    birth = json.loads(certificate_path(path).read_text())
-    made_with = {row["parameters"]["weights_digest"] for row in birth["rows"].values()
-                 if row["parameters"]["step"] is None}
-    if made_with != {weights_digest(network)}:
-        print(f"{name}: made with other weights; not used")
-        return None
-    day, commit = birth["date"][:10], str(birth["commit"])[:10]
-    print(f"{name}: {birth['parameters']['lines']:,} lines, {day}, commit {commit},",
-          lab.clock(birth["seconds"]))
-    return lab.read_table(path)
+def place(name):
+    """Where the table of this name lies."""
+    return results_path(name, scale) if weights else home / f"{name}.csv.gz"
 
 
 def live(network, strategies, sets, first=n_live, show=()):
@@ -468,8 +455,8 @@ def live(network, strategies, sets, first=n_live, show=()):
     return pd.concat(parts, ignore_index=True)
 
 
-nsrwh, options = (table_of(name, trained) for name in ("nsrwh", "nsrwh_options"))
-beam = table_of("beam", plain)
+nsrwh, options = (table_of(place(name), trained) for name in ("nsrwh", "nsrwh_options"))
+beam = table_of(place("beam"), plain)
 if nsrwh is None:
     nsrwh = live(trained, [hinted(what, B) for what in ROWS], TEST_SETS)
 if options is None:

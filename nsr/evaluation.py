@@ -28,7 +28,7 @@ from nsr.expressions import Template, is_valid
 from nsr.generator import TreeRecipe
 from nsr.items import ItemRecipe
 from nsr.problem import Problem
-from nsr.records import OUTPUTS, REFERENCE, birth_certificate, certificate_path, digest, progress, read_table, short, to_json, write_table
+from nsr.records import OUTPUTS, REFERENCE, birth_certificate, certificate_path, clock, digest, progress, read_table, short, to_json, write_table
 from nsr.results import Result
 from nsr.settings import read_settings
 from nsr.traces import COLUMN, trace_of
@@ -237,6 +237,20 @@ def share_with_rank(ranks: Iterable[float], up_to: Sequence[int]) -> np.ndarray:
 
 
 # --------------------------------------------------------------------------------------------------------- reading a table
+
+def table_of(path: Path, trained: Trained) -> pd.DataFrame | None:
+    """The table at `path` if it was made with these very weights, else None; says in a line what it is."""
+    name = path.name.split(".")[0]
+    if not path.exists():
+        print(f"{name}: there is no table yet")
+        return None
+    birth = json.loads(certificate_path(path).read_text())
+    if {row["parameters"]["weights_digest"] for row in birth["rows"].values() if row["parameters"]["step"] is None} != {weights_digest(trained)}:
+        print(f"{name}: made with other weights; not used")
+        return None
+    print(f"{name}: {birth['parameters']['lines']:,} lines, {birth['date'][:10]}, commit {str(birth['commit'])[:10]}, {clock(birth['seconds'])}")
+    return read_table(path)
+
 
 def percent(flags: Iterable[Any], confidence: float = 0.95) -> str:
     """A share as people write it, with its Wilson interval.
