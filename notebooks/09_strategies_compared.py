@@ -11,9 +11,10 @@
 # ---
 
 # %% [markdown]
-# # New is one thing, right is another
+# # Which computation makes answers newer, and which makes them better
 #
-# **Claim.** On the same problems, what makes answers novel is not what makes them accurate; "better" depends on what a search may cost.
+# **Claim.** Larger beams make answers more accurate, hardly newer. Feedback from the data makes them newer; NSR-gvs, more so with TPSR
+# inside it, and our local search make them both.
 #
 # **You will see.** The whole table beside the paper's; novelty against accuracy; both against candidates, tokens and seconds; known
 # formulas; every pair of strategies tested; the paper's sentences judged one by one.
@@ -296,7 +297,7 @@ plt.show()
 
 # %% [markdown]
 # A strategy that is further right is newer, one that hangs higher is more accurate; where a colour appears twice, the number
-# on top is the beam size. See which way a larger beam moves. If novelty paid, the strings on the right would hang higher.
+# on top is the beam size. See which way a larger beam moves. If novelty paid, the strings on the right would hang higher: do they?
 
 # %% [markdown]
 # ## Are they correlated?
@@ -341,8 +342,8 @@ columns = ["", "r", "95 % over problems", "95 % over strategies"]
 pd.DataFrame(lines, columns=columns).set_index("")
 
 # %% [markdown]
-# With a dozen and a half strategies the last column is wide: "weakly correlated" is about as much as such a table can say. The last line
-# is another question: when only the beam grows, do novelty and accuracy rise together?
+# With a dozen and a half strategies the last column is wide, and which strategies one chooses to list decides much of the number. The last
+# line is another question: when only the beam grows, do novelty and accuracy rise together?
 
 # %%
 figure, ax = plt.subplots(figsize=(8.4, 4.2))
