@@ -21,7 +21,7 @@ from nsr.records import OUTPUTS, certificate_path, clock, read_table, short
 if TYPE_CHECKING:
     import pandas as pd
 
-TABLES = ("beam", "tpsr", "gvs", "nsrwh", "families", "local")  # the tables of chapters 05 to 08 and 13
+TABLES = ("beam", "tpsr", "gvs", "nsrwh", "families", "families_gvs", "local")  # the tables of chapters 05 to 08 and 13
 KEY = ["test_set", "seed", "problem", "truth"]
 ROW = ["strategy", "beam_size"]
 MISSING = "not measured yet"
