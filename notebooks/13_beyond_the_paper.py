@@ -63,7 +63,7 @@ from nsr import charts, lab, paper
 from nsr.benchmarks import TEST_SETS
 from nsr.bias import ACCURATE, Interval, TrainingSet
 from nsr.canonical import family, template_of
-from nsr.comparison import KEY, MISSING, TABLES, flagged, layout, outside_language
+from nsr.comparison import KEY, MISSING, flagged, layout, outside_language
 from nsr.comparison import paired, read_rows, row_of
 from nsr.decoding import Complete
 from nsr.edits import edits
