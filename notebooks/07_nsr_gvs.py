@@ -11,10 +11,10 @@
 # ---
 
 # %% [markdown]
-# # Showing the network the parts that worked
+# # Shown the parts that worked, the network writes newer formulas that fit better
 #
-# **Claim.** A network that is prompted with subtrees of its better predictions writes formulas that are new and fit better. The last
-# section says how much of that holds here.
+# **Claim.** Prompted with subtrees of its better predictions, the network writes formulas that are much newer, and more often right than
+# those of the beam it began with; a plain beam with as many candidates is right more often still, but copies.
 #
 # **You will see.** What a right and a wrong subtree do, the pool of verified subtrees growing, where answers come from, what each
 # ingredient is worth, any-time curves, NSR-gvs with TPSR inside.
