@@ -16,8 +16,8 @@
 # **Claim.** At equal candidates, checking a template with all its constants at once, and then its single edits, is more accurate *and*
 # newer than the paper's strategies. The verdict says where that is not settled.
 #
-# **You will see.** Why one family is worth many expressions, what pruning removes, one search step by step, any-time curves beside the
-# paper's strategies, paired tests, ablations, noise, failures, and a verdict that is computed.
+# **You will see.** What a family is, what pruning removes, one search step by step, any-time curves beside the paper's strategies,
+# paired tests, ablations, noise, failures.
 #
 # **Needs.** [05](05_beam_search.py), [06](06_tpsr.py), [09](09_strategies_compared.py).
 #

@@ -33,7 +33,7 @@ MAKERS: dict[str, tuple[str, Callable[[int], Strategy]]] = {  # name → network
     "families+gvs": ("gvs", lambda b: _class("Families")(_class("GVS")(_class("BeamSearch")(b)))),
     "last-leaf": ("nesymres", lambda b: _class("LastLeaf")(b)),
     "local": ("nesymres", lambda b: _class("LocalSearch")(b)),
-    "local-random": ("nesymres", lambda b: _class("LocalSearch")(b, start="random")),
+    "local-random": ("nesymres", lambda b: _class("LocalSearch")(b, start="random", guided=False)),
 }
 
 
