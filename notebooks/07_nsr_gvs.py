@@ -13,11 +13,11 @@
 # %% [markdown]
 # # Shown the parts that worked, the network writes newer formulas that fit better
 #
-# **Claim.** Prompted with subtrees of its better predictions, the network writes formulas that are much newer, and more often right than
-# those of the beam it began with; a plain beam with as many candidates is right more often still, but copies.
+# **Claim.** Prompted with subtrees of its better predictions, the network writes newer formulas, and right ones more often than the beam
+# it began with; a plain beam with as many candidates is right more often still, but copies.
 #
-# **You will see.** What a right and a wrong subtree do, the pool of verified subtrees growing, where answers come from, what each
-# ingredient is worth, any-time curves, NSR-gvs with TPSR inside.
+# **You will see.** Right and wrong subtrees, the pool growing, where answers come from, what each ingredient is worth, any-time curves,
+# TPSR inside.
 #
 # **Needs.** [05](05_beam_search.py), [06](06_tpsr.py).
 #

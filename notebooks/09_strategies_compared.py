@@ -16,8 +16,8 @@
 # **Claim.** Larger beams make answers more accurate, hardly newer. Feedback from the data makes them newer; NSR-gvs, more so with TPSR
 # inside it, and our local search make them both.
 #
-# **You will see.** The whole table beside the paper's; novelty against accuracy; both against candidates, tokens and seconds; known
-# formulas; every pair of strategies tested; the paper's sentences judged one by one.
+# **You will see.** The whole table beside the paper's; novelty against accuracy; both against their cost; known formulas; every pair of
+# strategies tested; the paper's sentences judged.
 #
 # **Needs.** [05](05_beam_search.py), [06](06_tpsr.py), [07](07_nsr_gvs.py), [08](08_nsrwh.py).
 #
