@@ -62,7 +62,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from IPython.display import Markdown, display
+from IPython.display import Markdown
 
 from nsr import lab, paper
 from nsr.batches import Prompts, draw_prompt, sequence

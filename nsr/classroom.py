@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from nsr import lab
-from nsr.records import OUTPUTS, atomic_write, clock, short
+from nsr.records import OUTPUTS, atomic_write, short
 
 RUNGS = {"Predict": 3, "Turn": 7, "Build": 15}  # minutes that a class needs for an exercise of each kind
 WORDS_PER_MINUTE = 180  # of reading prose about mathematics
@@ -127,7 +127,7 @@ def teacher(notebook: Any, executed: Any = None, metrics: dict[str, Any] | None 
     made = copy.deepcopy(notebook)
     lines = ["**For the teacher.** Minutes are for reading aloud and thinking; seconds are what the machine needs"
              + (f", measured at the {metrics['scale']} scale on {metrics.get('cores', '?')} cores." if metrics else
-                f" (run the notebook first: `python -m nsr run {notebook.metadata.get('nsr_name', 'NN')}`)."), "",
+                " (they are known after `make run`)."), "",
              "| section | minutes | seconds |", "|---|---|---|"]
     took = _seconds(notebook, executed)
     for title, first, last in sections(notebook):

@@ -13,7 +13,6 @@ from scipy.optimize import lsq_linear
 from strategies import valued_prefixes
 from test_engine import problems, summary
 
-from nsr.anytime import at_budget
 from nsr.canonical import canonical, family, template_of
 from nsr.engine import Budget, solve, solve_all
 from nsr.evaluation import Row
@@ -285,9 +284,9 @@ def test_together_equals_alone(strategy, name):
 def test_stopped_at_any_candidate(strategy):
     free = solve(problems()[1], strategy, model())
     for n in range(1, free.n_candidates, 3):
-        result, then = solve(problems()[1], strategy, model(), budget=Budget(candidates=n)), at_budget(free, n)
+        result, then = solve(problems()[1], strategy, model(), budget=Budget(candidates=n)), free.best_at(candidates=n)
         assert result.n_candidates == n and result.stopped
-        assert result.answer.prefix == then.answer.prefix and result.r2 == then.r2
+        assert (result.answer.prefix, result.answer.constants) == (then.prefix, then.constants)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=IDS)
