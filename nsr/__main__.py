@@ -32,6 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     sweep = commands.add_parser("sweep", help="run a notebook over a grid of parameters and gather one table")
     sweep.add_argument("file", help="for instance params/sweeps/beam_size.yaml")
+    sweep.add_argument("--only", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="of its points, those with this value")
     where = sweep.add_mutually_exclusive_group()
     where.add_argument("--workers", type=int, metavar="N", help="on so many processes of this machine (default: one point after the other)")
     where.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="on the workers of a Dask scheduler that is running")
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.command == "sweep":
-            return sweeps.sweep(options.file, options.scale, workers=options.workers, scheduler=options.scheduler)
+            return sweeps.sweep(options.file, options.scale, workers=options.workers, scheduler=options.scheduler, only=dict(options.only))
         if options.command in copies:
             classroom.write(options.command, options.notebook, options.scale, options.to)
             return 0

@@ -8,8 +8,9 @@
     outputs/<scale>/sweeps/<name>.csv          a row per point: its parameters, its status, and what the notebook recorded
     outputs/<scale>/sweeps/<name>_rows.csv.gz  the tables that the points wrote as run_dir() / "table.csv.gz", one below the other
 
-`points` are small grids, for what is no product: each of them is combined with the grid. A point is a run like any other and lies where `nsr.lab` puts it. It is done when its folder is published: whoever takes over from a
-process that died finds there what is finished, and computes only the rest.
+`points` are small grids, for what is no product: each of them is combined with the grid. A point is a run like any other and lies where
+`nsr.lab` puts it. It is done when its folder is published: whoever takes over from a process that died finds there what is finished, and
+computes only the rest.
 """
 
 import contextlib
@@ -84,6 +85,15 @@ def read_sweep(path: Path | str, scale: str) -> tuple[dict[str, Any], list[Point
     return {"name": path.stem, "notebook": notebook.stem, "grid": whole, "then": then}, points
 
 
+def _chosen(plan: Mapping[str, Any], points: Sequence[Point], only: Mapping[str, str]) -> list[Point]:
+    """Those points that have the given values, as somebody would type them."""
+    kept = [point for point in points if all(str(point.chosen.get(name)) == value for name, value in only.items())]
+    if not kept:
+        known = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in plan["grid"].items())
+        raise lab.LabError(f"{plan['name']} has no point with {' and '.join(f'{name} = {value}' for name, value in only.items())}. It has {known}.")
+    return kept
+
+
 def _small_grids(points: Any, path: Path) -> list[dict[str, list[Any]]]:
     """The list of points as small grids: a single value is a list of one. Without a list there is one small grid, of nothing."""
     if points is None:
@@ -125,13 +135,18 @@ def _point(notebook: Path, scale: str, varied: Mapping[str, Any], fixed: Mapping
 
 # ---- running ------------------------------------------------------------------------------------------------------------------
 
-def sweep(path: Path | str, scale: str = "laptop", *, workers: int | None = None, scheduler: str | None = None) -> int:
-    """Run what is not done of a sweep, gather its table, and return 1 if a point failed, 0 otherwise."""
+def sweep(path: Path | str, scale: str = "laptop", *, workers: int | None = None, scheduler: str | None = None,
+          only: Mapping[str, str] | None = None) -> int:
+    """Run what is not done of a sweep, gather its table, and return 1 if a point failed, 0 otherwise.
+
+    With `only` those points are run that have these values; the table has them and whatever else is done.
+    """
     if workers is not None and workers < 1:
         raise lab.LabError(f"A sweep needs at least one worker, not {workers}.")
     plan, points = read_sweep(path, scale)
+    wanted = _chosen(plan, points, only or {})
     outcomes = {point.folder: outcome for point in points if (outcome := _finished(point))}
-    left = [point for point in points if point.folder not in outcomes]
+    left = [point for point in wanted if point.folder not in outcomes]
     print(f"{plan['name']}: {len(points)} points of {plan['notebook']}, {len(outcomes)} up to date", flush=True)
 
     start = time.monotonic()
@@ -141,6 +156,7 @@ def sweep(path: Path | str, scale: str = "laptop", *, workers: int | None = None
         to_go = (time.monotonic() - start) / number * (len(left) - number)
         ending = f", about {lab.clock(to_go)} to go" if number < len(left) else ""
         print(f"{lab.CLEAR}[{number}/{len(left)}] {point.label}: {outcome['status']} in {lab.clock(outcome['seconds'])}{ending}", flush=True)
+    points = [point for point in points if point.folder in outcomes]
     for table in gather(plan, points, [outcomes[point.folder] for point in points]):
         print(f"→ {lab.short(table)}")
 

@@ -123,6 +123,8 @@ def test_other_requests_that_make_no_sense(project: Path, capsys: pytest.Capture
         (path, "--scale", "huge"): "tiny, laptop, paper",
         (path, "--workers", "0"): "at least one worker",
         (path, "--scheduler", "here"): "No Dask scheduler answers at here",
+        (path, "--only", "size", "9"): "no point with size = 9. It has size: 1",
+        (path, "--only", "colour", "red"): "no point with colour = red",
     }.items():
         assert main(["sweep", *words]) == 2
         assert expected in capsys.readouterr().err
@@ -172,6 +174,17 @@ def test_points_are_what_was_listed_times_the_grid(project: Path):
     assert all(point.parameters["share"] == 0.5 for point in points) and plan["then"] is None
     assert plan["grid"] == {"name": ["a", "b"], "size": [1, 3, 2], "seed": [0, 1]}
     assert points[0].label == "name=a, size=1, seed=0"
+
+
+def test_a_part_of_a_sweep_is_run_alone_and_forgets_nothing(project: Path, nsr_command):
+    path = write_sweep(project, "notebook: 00_work\npoints: [{name: a, size: [1, 3]}, {name: b, size: 5}]\ngrid: {seed: [0, 1]}")
+    table = project / "outputs" / "tiny" / "sweeps" / "trial.csv"
+    for only, begun, rows in ((("seed", "1"), [1, 3, 5], 3), (("name", "b"), [1, 3, 5, 5], 4), (("seed", "0"), [1, 1, 3, 3, 5, 5], 6)):
+        done = nsr_command("sweep", path, "--scale", "tiny", "--only", *only)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert marks(project, "begin") == begun
+        assert len(pd.read_csv(table)) == rows
+    assert pd.read_csv(table)[["name", "size", "seed"]].values.tolist() == [[n, z, s] for n, z in (("a", 1), ("a", 3), ("b", 5)) for s in (0, 1)]
 
 
 def test_a_point_may_leave_early_and_afterwards_the_notebook_runs_once_more(project: Path, nsr_command):
