@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -140,8 +141,14 @@ def fingerprint(notebook: Path, parameters: Mapping[str, Any]) -> str:
     """A hash of all that decides a run's results: the notebook, its parameters, the source of nsr, the reference weights."""
     source = sorted(PACKAGE.rglob("*.py"))
     weights = sorted(path for path in REFERENCE.rglob("*") if path.suffix in WEIGHTS)
-    named = [part for path in source + weights for part in (os.path.relpath(path, PACKAGE), path)]
+    named = [part for path in source + weights for part in (os.path.relpath(path, PACKAGE), _content(path, path.stat().st_mtime_ns))]
     return digest(notebook, to_json(dict(sorted(parameters.items()))), *named)
+
+
+@lru_cache(maxsize=4096)
+def _content(path: Path, _changed: int) -> str:
+    """What a file holds, read once as long as it does not change: a sweep of 150 points asks for the same megabytes 150 times."""
+    return digest(path)
 
 
 def up_to_date(folder: Path, expected: str) -> bool:
