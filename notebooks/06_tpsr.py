@@ -66,9 +66,10 @@ from nsr.decoding import Complete, NextTokens
 from nsr.drawings import PHASES, draw_rollout, replay
 from nsr.engine import solve_all
 from nsr.evaluation import Row, beam_grid, measure, measure_all, network_for, percent
-from nsr.evaluation import problems_of, results_path, table_of, tabulate
+from nsr.evaluation import problems_of, tabulate
 from nsr.expressions import END
 from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, save, style_of, use_style
+from nsr.grids import results_path, table_of
 from nsr.notation import to_infix
 from nsr.oracle import Verify
 from nsr.paper import PAPER_BEAM, compare

@@ -51,7 +51,6 @@ n_live: int = 20  # problems solved while you read
 
 # %%
 import itertools
-import json
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -71,17 +70,17 @@ from nsr.comparison import flagged, paired, row_of
 from nsr.decoding import Complete, NextTokens
 from nsr.engine import solve_all
 from nsr.evaluation import Row, beam_grid, measure, measure_all, network_for, percent
-from nsr.evaluation import problems_of, results_path, table_of, tabulate, weights_digest
+from nsr.evaluation import problems_of, tabulate
 from nsr.expressions import END, is_valid, variables
 from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, STRATEGIES
 from nsr.figures import draw_tree, save, style_of, use_style
 from nsr.generator import TreeRecipe
+from nsr.grids import results_path, small_table, table_of
 from nsr.hinting import HintRecipe, draw_hints, random_templates
 from nsr.hints import Complexity, HintError, Negative, Positive, Symmetry, decode, encode
 from nsr.items import ItemRecipe, TemplateBank, sample_items
 from nsr.notation import to_infix
 from nsr.oracle import Verify
-from nsr.records import birth_certificate, certificate_path, write_table
 from nsr.strategies import BeamSearch, NSRwH
 from nsr.strategies.nsrwh import GIVEN, KINDS
 
@@ -671,28 +670,14 @@ def ask_all(some, name, s=seed):
     return pd.DataFrame(lines)
 
 
-def kept(name, make, instead):
-    """A small table: from its file; with `recompute` made anew and written; else made live."""
-    path = results_path(name, scale, write=recompute).with_name(f"{name}.csv")
-    if recompute and weights:
-        parameters = {"weights": weights, "weights_digest": weights_digest(trained), **few}
-        with lab.timed(birth_certificate(parameters, 0)) as certificate:
-            table = make()
-        write_table(table, path, certificate)
-    if weights and path.exists():
-        birth = json.loads(certificate_path(path).read_text())
-        if birth["parameters"].get("weights_digest") == weights_digest(trained):
-            table = lab.read_table(path)
-            print(f"{name}: {len(table):,} lines, {birth['date'][:10]},",
-                  lab.clock(birth["seconds"]))
-            return table
-    print(f"{name}: no table made with these weights; from the live problems")
-    return instead()
+def ask_everywhere():
+    return pd.concat([ask_all(problems_of(trained, name, 0, n_problems, n_points), name, 0)
+                      for name in TEST_SETS])
 
 
-asked = kept("nsrwh_hints", lambda: pd.concat([
-    ask_all(problems_of(trained, name, 0, n_problems, n_points), name, 0) for name in TEST_SETS]),
-    lambda: ask_all(problems, test_set))
+asked = small_table("nsrwh_hints", trained, ask_everywhere, scale=scale, recompute=recompute, **few)
+if asked is None:
+    asked = ask_all(problems, test_set)
 for which in ("log_p", "log_p_other_points"):  # a token of probability zero would make a mean −∞
     asked[which] = asked[which].clip(lower=-60)
 HERE = MINE if MINE in set(asked.test_set) else test_set

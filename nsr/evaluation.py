@@ -1,18 +1,15 @@
 """Measuring: a network, a strategy and a test set become rows of a tidy table, and a grid of them a file that survives a kill.
 
-A `Row` of the grid is one strategy on one test set with one seed: `n_problems` lines of the table. `measure_all` writes the table and
-its birth certificate after every row, and skips the rows that are there already, made with the same weights and the same parameters.
+A `Row` of the grid is one strategy on one test set with one seed: `n_problems` lines of the table. How the table grows: `nsr.grids`.
 """
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import tempfile
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +23,10 @@ from nsr.checkpoint import Trained, load, load_folder
 from nsr.engine import Budget, Strategy, solve_all
 from nsr.expressions import Template, is_valid
 from nsr.generator import TreeRecipe
+from nsr.grids import Job, fill, read_rows, results_path, stale, table_of, weights_digest  # noqa: F401
 from nsr.items import ItemRecipe
 from nsr.problem import Problem
-from nsr.records import OUTPUTS, REFERENCE, birth_certificate, certificate_path, clock, digest, progress, read_table, short, to_json, write_table
+from nsr.records import short
 from nsr.results import Result
 from nsr.settings import read_settings
 from nsr.traces import COLUMN, trace_of
@@ -80,12 +78,6 @@ def network_for(weights: str, kind: str = "nesymres") -> Trained:
         return load(weights, "cuda" if torch.cuda.is_available() else "cpu")
     final = train(read_settings(kind, "tiny"), Path(tempfile.mkdtemp(prefix="nsr-tiny-")))
     return load_folder(final, f"tiny/{kind}")
-
-
-def weights_digest(trained: Trained, step: int | None = None) -> str:
-    """A short name of the very weights and training templates, whatever folder they lie in."""
-    file = trained.folder / "weights.safetensors" if step is None else trained.snapshots().get(step, trained.folder)
-    return digest(file, trained.folder / "templates.txt.gz")
 
 
 def problems_of(trained: Trained, test_set: str, seed: int = 0, n_problems: int = N_PROBLEMS, n_points: int = N_POINTS) -> list[Problem]:
@@ -146,69 +138,30 @@ def ranks(result: Result) -> dict[str, float]:
 
 # ------------------------------------------------------------------------------------------------------------ a whole grid
 
-def results_path(name: str, scale: str = "laptop", *, write: bool = False) -> Path:
-    """Where a reference table lies, e.g. outputs/reference/laptop/results/beam.csv.gz; the reader's own comes before the committed one."""
-    places = [folder / scale / "results" / f"{name}.csv.gz" for folder in (OUTPUTS / "reference", REFERENCE)]
-    return places[0] if write else next((path for path in places if path.exists()), places[-1])
-
-
 def measure_all(grid: Iterable[Row], path: Path, trained: Trained) -> pd.DataFrame:
-    """Measure the rows that the table at `path` does not have yet, writing it after each; returns the whole table.
+    """Measure the rows that the table at `path` does not have yet (see `nsr.grids.fill`); returns the whole table.
 
-    A row is known by its `run`, a digest of its parameters and weights; the code's commit is in the certificate but does not count.
-    Lines made with other weights of the same name are dropped; everything else in the table stays. Test sets of other sizes are
-    refused: shares of different problems must not be mixed in one table.
+    Test sets of other sizes are refused: shares of different problems must not be mixed in one table.
     """
-    import pandas as pd
-
     grid = list(grid)
-    wanted = {digest(to_json(row.parameters(trained))): row for row in grid}
-    table, births = _read(path)
-    stale = _stale(births, [row.parameters(trained) for row in grid])
-    births = {run: birth for run, birth in births.items() if run not in stale}
-    sizes = {(p["n_problems"], p["n_points"]) for p in (birth["parameters"] for birth in births.values())}
+    births = read_rows(path)[1]
+    old = stale(births, [row.parameters(trained) for row in grid])
+    sizes = {(birth["parameters"]["n_problems"], birth["parameters"]["n_points"]) for run, birth in births.items() if run not in old}
     if sizes - {(row.n_problems, row.n_points) for row in grid}:
         n, points = sizes.pop()
         raise ValueError(f"{short(path)} holds test sets of {n} problems with {points} points. Measure with these, or move the table away.")
-    parts = [table[~table["run"].isin(stale)]] if len(table) else []
-    complete = table["run"].value_counts().to_dict() if len(table) else {}
-    missing = [run for run in wanted if run not in births or complete.get(run, 0) != wanted[run].n_problems]
-    reference, now = TrainingSet.of(trained) if missing else None, [""]
-    for run in progress(missing, label=path.name.split(".")[0], note=lambda: now[0]):
-        row, start = wanted[run], time.perf_counter()
-        now[0] = row.label
+
+    @lru_cache(maxsize=1)  # asked for only if something is measured
+    def reference() -> TrainingSet:
+        return TrainingSet.of(trained)
+
+    def lines(row: Row) -> pd.DataFrame:
         model = trained if row.step is None else _at(trained, row.step)
         shown = {name: getattr(row.strategy, name) for name in row.show} | ({} if row.step is None else {"step": row.step})
-        measured = measure(model, row.strategy, row.test_set, row.seed, row.n_problems, n_points=row.n_points, budget=row.budget,
-                           reference=reference, run=run, **shown)
-        if (measured["stopped"] == "interrupted").any():
-            raise KeyboardInterrupt  # Ctrl-C ends a search with the best so far, and that is no result
-        certificate = birth_certificate(row.parameters(trained), row.seed, round(time.perf_counter() - start, 2))
-        births[run] = {key: value for key, value in certificate.items() if key not in ("seed", "versions", "cores")}
-        parts = [part[part["run"] != run] for part in parts] + [measured]
-        whole = pd.concat(parts, ignore_index=True)
-        general = {"network": trained.name, "lines": len(whole), "rows": len(births)}
-        seconds = round(sum(birth["seconds"] for birth in births.values()), 2)
-        write_table(whole, path, birth_certificate(general, None, seconds) | {"rows": births})
-    return read_table(path)
+        return measure(model, row.strategy, row.test_set, row.seed, row.n_problems, n_points=row.n_points, budget=row.budget,
+                       reference=reference(), **shown)
 
-
-def _read(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table so far and the births of its rows; the certificate is written first, so every line has one."""
-    import pandas as pd
-
-    if not path.exists() or not certificate_path(path).exists():
-        return pd.DataFrame(columns=["run"]), {}
-    births = json.loads(certificate_path(path).read_text()).get("rows", {})
-    table = read_table(path)
-    return table[table["run"].isin(births)], births
-
-
-def _stale(births: dict[str, Any], present: list[dict[str, Any]]) -> set[str]:
-    """Runs made with weights that have the name, but no longer the content, of the present ones."""
-    now = {(p["weights"], p["step"]): p["weights_digest"] for p in present}
-    known = {run: birth["parameters"] for run, birth in births.items()}
-    return {run for run, p in known.items() if now.get((p["weights"], p["step"]), p["weights_digest"]) != p["weights_digest"]}
+    return fill([Job(row.label, row.parameters(trained), partial(lines, row)) for row in grid], path, network=trained.name)
 
 
 def _at(trained: Trained, step: int) -> Trained:
@@ -237,20 +190,6 @@ def share_with_rank(ranks: Iterable[float], up_to: Sequence[int]) -> np.ndarray:
 
 
 # --------------------------------------------------------------------------------------------------------- reading a table
-
-def table_of(path: Path, trained: Trained) -> pd.DataFrame | None:
-    """The table at `path` if it was made with these very weights, else None; says in a line what it is."""
-    name = path.name.split(".")[0]
-    if not path.exists():
-        print(f"{name}: there is no table yet")
-        return None
-    birth = json.loads(certificate_path(path).read_text())
-    if {row["parameters"]["weights_digest"] for row in birth["rows"].values() if row["parameters"]["step"] is None} != {weights_digest(trained)}:
-        print(f"{name}: made with other weights; not used")
-        return None
-    print(f"{name}: {birth['parameters']['lines']:,} lines, {birth['date'][:10]}, commit {str(birth['commit'])[:10]}, {clock(birth['seconds'])}")
-    return read_table(path)
-
 
 def percent(flags: Iterable[Any], confidence: float = 0.95) -> str:
     """A share as people write it, with its Wilson interval.

@@ -11,11 +11,10 @@ import itertools
 import json
 import os
 import re
-import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,11 +29,12 @@ from nsr.engine import Budget, Strategy
 from nsr.expressions import FULL, Prefix, is_valid, variables
 from nsr.feynman import equations
 from nsr.generator import TreeRecipe, template_stream
+from nsr.grids import Job, fill, weights_digest
 from nsr.numerics import evaluate
 from nsr.oracle import FAILED, r2_fresh
 from nsr.parsing import parse
 from nsr.problem import HALF_MAX, Problem, ProblemError
-from nsr.records import OUTPUTS, ROOT, birth_certificate, certificate_path, digest, progress, read_table, to_json, write_table
+from nsr.records import OUTPUTS, ROOT
 from nsr.results import Result
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ class PracticalRow:
         """All that decides the numbers of this row, apart from the code."""
         own = {key: value for key, value in asdict(self).items() if key not in ("strategy", "budget")}
         return own | {"strategy": self.strategy.name, "options": asdict(self.strategy) if is_dataclass(self.strategy) else {},
-                      "budget": asdict(self.budget) if self.budget else None, "weights_digest": digest(trained.folder / "weights.safetensors")}
+                      "budget": asdict(self.budget) if self.budget else None, "weights_digest": weights_digest(trained)}
 
 
 def measure_practical(trained: Trained, row: PracticalRow, label: str | None = None, **columns: Any) -> pd.DataFrame:
@@ -217,23 +217,7 @@ def _r2_short(result: Result) -> float:
 
 
 def measure_grid(grid: Iterable[PracticalRow], path: Path, networks: Mapping[str, Trained]) -> pd.DataFrame:
-    """Measure the rows that the table at `path` does not have yet, writing it and its certificate after each."""
-    import pandas as pd
-
-    wanted = {digest(to_json(row.parameters(networks[row.weights]))): row for row in grid}
-    births = json.loads(certificate_path(path).read_text()).get("rows", {}) if path.exists() else {}
-    parts = [read_table(path)] if births else []
-    parts = [part[part["run"].isin(births)] for part in parts]
-    now = [""]
-    for run in progress([run for run in wanted if run not in births], label=path.name.split(".")[0], note=lambda: now[0]):
-        row, start = wanted[run], time.perf_counter()
-        now[0] = f"{row.strategy.name} {row.test_set}"
-        parts.append(measure_practical(networks[row.weights], row, run=run))
-        if (parts[-1]["stopped"] == "interrupted").any():
-            raise KeyboardInterrupt  # the best so far is no result
-        certificate = birth_certificate(row.parameters(networks[row.weights]), row.seed, round(time.perf_counter() - start, 2))
-        births[run] = {key: value for key, value in certificate.items() if key not in ("seed", "versions", "cores")}
-        whole = pd.concat(parts, ignore_index=True)
-        seconds = round(sum(birth["seconds"] for birth in births.values()), 2)
-        write_table(whole, path, birth_certificate({"lines": len(whole), "rows": len(births)}, None, seconds) | {"rows": births})
-    return read_table(path)
+    """Measure the rows that the table at `path` does not have yet (see `nsr.grids.fill`); returns the whole table."""
+    jobs = [Job(f"{row.strategy.name} {row.test_set}", row.parameters(networks[row.weights]), partial(measure_practical, networks[row.weights], row))
+            for row in grid]
+    return fill(jobs, path)

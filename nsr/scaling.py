@@ -6,11 +6,9 @@ tables of training skeletons, which is what a split by data set gives, as publis
 from __future__ import annotations
 
 import dataclasses
-import json
-import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,11 +17,11 @@ import numpy as np
 from nsr.bias import TrainingSet, mcnemar, tidy, wilson
 from nsr.checkpoint import Trained
 from nsr.engine import solve_all
-from nsr.evaluation import weights_digest
 from nsr.expressions import CONSTANT, VARIABLES, Prefix, is_valid
+from nsr.grids import Job, fill, weights_digest
 from nsr.numerics import evaluate
 from nsr.problem import Problem
-from nsr.records import birth_certificate, certificate_path, digest, progress, read_table, to_json, write_table
+from nsr.records import digest
 from nsr.skeletons import bare, simplified
 from nsr.transformer4sr import N_POINTS, Greedy, distinct, make_tables, skeleton_stream
 
@@ -145,6 +143,10 @@ class Measure:
         weights = {"weights": self.trained.name, "weights_digest": weights_digest(self.trained, self.step)}
         return {**weights, "test_set": self.test_set, "step": self.step, "seed": self.seed, "n": self.n, "known": known}
 
+    @property
+    def label(self) -> str:
+        return f"{self.trained.name} {self.test_set}" + ("" if self.step is None else f" step {self.step:,}")
+
     def table(self, known: Collection[Prefix]) -> pd.DataFrame:
         """One line per problem, with novelty in every sense and whether the answer is the truth (with constants, without)."""
         trained, training = self.trained, SkeletonSet(self.trained.templates)
@@ -166,25 +168,12 @@ class Measure:
 
 
 def measure_all(rows: Iterable[Measure], path: Path, known: Collection[Prefix]) -> pd.DataFrame:
-    """Measure the rows that the table at `path` does not hold yet, writing it after each; returns the whole table.
+    """Measure the rows that the table at `path` does not hold yet (see `nsr.grids.fill`); returns the table of these rows.
 
     `known` are the skeletons of the largest training set: the same test problems for all networks.
     """
-    import pandas as pd
-
-    births = json.loads(certificate_path(path).read_text())["rows"] if path.exists() and certificate_path(path).exists() else {}
-    table, name = read_table(path) if births else pd.DataFrame(columns=["run"]), digest(*sorted(map(" ".join, known)))
-    wanted = {digest(to_json(row.parameters(name))): row for row in rows}
-    parts = [table[table["run"].isin(wanted)]]
-    births = {run: birth for run, birth in births.items() if run in wanted}
-    for run in progress([run for run in wanted if run not in births], label=path.name.split(".")[0]):
-        begin = time.perf_counter()
-        parts.append(wanted[run].table(known).assign(run=run))
-        births[run] = {"parameters": wanted[run].parameters(name), "seconds": round(time.perf_counter() - begin, 2)}
-        whole = pd.concat([part for part in parts if len(part)], ignore_index=True)
-        seconds = round(sum(birth["seconds"] for birth in births.values()), 2)
-        write_table(whole, path, birth_certificate({"lines": len(whole), "rows": len(births)}, None, seconds) | {"rows": births})
-    return read_table(path)
+    name = digest(*sorted(map(" ".join, known)))
+    return fill([Job(row.label, row.parameters(name), partial(row.table, known)) for row in rows], path, exactly=True)
 
 
 def size_rows(networks: Sequence[Trained], **options) -> list[Measure]:

@@ -53,6 +53,11 @@ WRONG = {
         'sharpest = ("tpsr", 99)',
         "def portfolio(a, b):\n    pair = a.merge(b, on=KEY, suffixes=('_a', '_b'))\n    return np.minimum(pair.r2_a, pair.r2_b)",
     ),
+    "10_transformer4sr": (
+        "answers = [True, False, False, False]",
+        "as_written = np.mean([tuple(answer.split()) in training.seen for answer in top.answer.fillna('')])",
+        "def by_length(rows, cuts):\n    return rows.groupby(pd.cut(rows.truth_length, cuts), observed=True).novel_constants.count()",
+    ),
     "11_practical_benchmarks": (
         "shift, size, constant = 1000.0, 1.0, 1.0",
         "greedy, lengths = __import__('sklearn.dummy').dummy.DummyRegressor().fit(X, y), (1, 1)",
