@@ -36,6 +36,8 @@ formula: str = "2.5*sin(x1) + x2 - exp(x3)"  # the formula that is taken apart b
 # The next cell always imports. What it imports is small and meant to be read: one file of `nsr/` for each noun of the paper.
 
 # %%
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown
@@ -98,11 +100,36 @@ assert np.allclose(y, [-1.0, 1.0 - np.e])
 # single question is what the book measures, and we call an answer **novel** when it is not.
 
 # %%
-template = strip(prefix)
 toy = ("sin(x1) + x2 - exp(x3)", "sin(x1) + x2")
 training_set = {strip(parse(text)[0]) for text in toy}
-print("template  ", template)
-print("verdict   ", "copied" if template in training_set else "novel")
+
+
+def verdict(text):
+    return "copied" if strip(parse(text)[0]) in training_set else "novel"
+
+
+print("template  ", strip(prefix))
+print("verdict   ", verdict(formula))
+
+# %% [markdown]
+# When somebody is there, the next cell is a box for a formula of your own: its tokens, its tree, and whether it would be a copy. Every
+# chapter has a cell like this one.
+
+# %%
+if not lab.headless():
+    from ipywidgets import Text, interact
+
+    @interact(text=Text(formula, description="formula", continuous_update=False))
+    def take_apart(text):
+        try:
+            tokens, values = parse(text)
+            said = f"{verdict(text)}:  {' '.join(tokens)}"
+        except ValueError as fault:
+            return print(fault)
+        ax = plt.subplots(figsize=(6, 2.8))[1]
+        draw_tree(ax, tokens, values)
+        ax.set_title(fill(said, 70), fontsize=9)
+        plt.show()
 
 # %% [markdown]
 # ## The one line

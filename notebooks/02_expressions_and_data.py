@@ -43,6 +43,7 @@ n_items: int = 20000  # items drawn to look at the distributions
 
 # %%
 from collections import Counter
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -60,7 +61,7 @@ from nsr.generator import TreeRecipe, draw_templates, raw_draws, template_from
 from nsr.generator import training_draws, tree_counts
 from nsr.items import TemplateBank, sample_items
 from nsr.model import half_bits
-from nsr.notation import to_infix, to_latex
+from nsr.notation import to_infix
 from nsr.numerics import evaluate, fit_constants
 from nsr.parsing import parse
 from nsr.saturation import saturate
@@ -186,20 +187,47 @@ low, high = wilson(survivors, len(raw))[-2:]
 print(f"{survivors} of {len(raw)} survive: {survivors / len(raw):.0%} (95 %: {low:.1%} to {high:.1%})")
 
 # %% [markdown]
-# About half of the raw trees are thrown away, which costs nothing: a template takes some tens of microseconds. What remains looks
-# like this.
+# About half of the raw trees are thrown away, which costs nothing: a template takes some tens of microseconds. Here is the whole way of
+# a draw: above the tree as it was grown, below it the template that is kept.
+
 
 # %%
-templates = draw_templates(2000, recipe, seed)
-figure, axes = plt.subplots(1, 3, figsize=(7.6, 2.3))
-for ax, template in zip(axes, [t for t in dict.fromkeys(templates) if 5 <= len(t) <= 8]):
-    draw_tree(ax, template)
-    ax.set_title(f"${to_latex(template)}$", fontsize=9)
+def draw_growth(axes, n_operators, number):
+    """One draw: the tree as grown on the first axes, on the second its template, if it survives."""
+    fixed = TreeRecipe(SIMPLIFIED, n_operators, n_operators)
+    grown = raw_draws(1, fixed, np.random.default_rng([n_operators, number]))[0]
+    template = template_from(grown)
+    for ax, tree, colour, name in zip(axes, (grown, template), (GREY, BLUE), ("grown", "template")):
+        if tree:
+            draw_tree(ax, tree, colour=colour)
+        text = f"{name}: {to_infix(tree)}" if tree else "rejected: terms repeat or cancel"
+        ax.set_title(fill(text, 40), fontsize=9)
+        ax.set_axis_off()
+
+
+# %% [markdown]
+# Three draws with four operators.
+
+# %%
+figure, axes = plt.subplots(2, 3, figsize=(9, 4.4))
+for column, number in zip(axes.T, (3, 4, 10)):
+    draw_growth(column, 4, number)
 save(figure, "templates")
 plt.show()
 
 # %% [markdown]
-# Coloured nodes are operators; the leaves hold variables only. Constants come next.
+# Coloured nodes are operators; the leaves hold variables only. From grey to blue, terms are sorted and brackets opened, and the draw on
+# the left, in which $x_1$ occurs twice in one sum, is lost. For a person there are sliders: how soon does nearly everything get lost?
+
+# %%
+if not lab.headless():
+    from ipywidgets import IntSlider, interact
+
+    @interact(n_operators=IntSlider(4, 1, 8, description="operators"),
+              number=IntSlider(4, 0, 200, description="draw"))
+    def grow(n_operators, number):
+        draw_growth(plt.subplots(1, 2, figsize=(9, 3.6))[1], n_operators, number)
+        plt.show()
 
 # %% [markdown]
 # ## Constants have places
@@ -225,6 +253,7 @@ for i in range(len(toy)):
 # ones are log-uniform in (0.05, 10), additive ones uniform in (−10, 10), both with three decimals.
 
 # %%
+templates = draw_templates(2000, recipe, seed)
 bank = TemplateBank(dict.fromkeys(templates))
 items = sample_items(bank, item_rng, n_items, n_points=20)
 used = (~np.isnan(items.constants)).sum(axis=1)

@@ -53,7 +53,7 @@ from nsr import lab
 from nsr.bias import wilson
 from nsr.evaluation import network_for
 from nsr.expressions import END, START, SIMPLIFIED
-from nsr.figures import BLUE, GREEN, GREY, ORANGE, RED, save, use_style
+from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, save, use_style
 from nsr.generator import training_draws
 from nsr.items import TemplateBank, sample_items
 from nsr.model import PUBLISHED, Config, Network, half_bits
@@ -207,10 +207,11 @@ small = Network(Config(vocabulary=len(SIMPLIFIED), width=64, heads=4, decoder_la
 optimisers = make_optimisers(small, "muon", lr=2e-3, muon_lr=1e-2)
 
 # %% [markdown]
-# The loop is the whole of training in ten lines: loss, gradient, step.
+# The loop is the whole of training in ten lines: loss, gradient, step. Beside the loss we keep what the network believed: the probability
+# that it gave to every true token.
 
 # %%
-losses = []
+losses, believed = [], []  # a number and an (8, L) array per step
 for _ in lab.progress(range(overfit_steps), label="eight formulas"):
     logits = small(seen, None, table[:, :-1])
     loss = F.cross_entropy(logits.flatten(0, 1), table[:, 1:].flatten(), ignore_index=0)
@@ -219,6 +220,8 @@ for _ in lab.progress(range(overfit_steps), label="eight formulas"):
         optimiser.step()
         optimiser.zero_grad()
     losses.append(float(loss.detach()))
+    of_truth = logits.detach().softmax(-1).gather(-1, table[:, 1:, None])[..., 0]  # (8, L)
+    believed.append(of_truth.where(table[:, 1:] != 0, torch.nan).numpy())
 print(f"loss per token {losses[0]:.2f} → {losses[-1]:.5f}")
 
 # %% [markdown]
@@ -231,6 +234,45 @@ for target, answer in zip(eight.targets(), written):
     print(f"{to_infix(target):36} {'✓' if answer == target else '✗'}")
 learned = sum(answer == target for answer, target in zip(written, eight.targets()))
 assert learned >= 7 and losses[-1] < 0.1 * losses[0]
+
+# %% [markdown]
+# What is learned first? A row is a formula, a cell one of its tokens; the darker, the more probable after all true tokens before it.
+
+
+# %%
+def draw_beliefs(ax, step):
+    """The probability of every token of the eight formulas, before this step of training."""
+    ax.imshow(believed[step], cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for i, target in enumerate(eight.targets()):
+        for j, token in enumerate([*target, "end"]):
+            colour = "white" if believed[step][i, j] > 0.6 else INK
+            ax.text(j, i, token, ha="center", va="center", fontsize=6, color=colour)
+    ax.set(xticks=[], yticks=[], title=f"step {step}: loss {losses[step]:.2g}")
+    ax.grid(False)
+
+
+figure, axes = plt.subplots(1, 3, figsize=(10, 2.8))
+for ax, step in zip(axes, (0, overfit_steps // 20, overfit_steps // 8)):
+    draw_beliefs(ax, step)
+save(figure, "beliefs")
+plt.show()
+
+# %% [markdown]
+# Grammar comes first: where a formula has to end, and that some variable has to follow; which function it is has to be read off the
+# points, and comes late. For a person there is a slider through the steps.
+
+# %%
+if not lab.headless():
+    from ipywidgets import IntSlider, interact
+
+    @interact(step=IntSlider(0, 0, overfit_steps - 1, description="step"))
+    def watch(step):
+        left, right = plt.subplots(1, 2, figsize=(10, 3), width_ratios=[2, 3])[1]
+        left.semilogy(losses, color=BLUE)
+        left.plot(step, losses[step], "o", color=RED)
+        left.set(xlabel="step", ylabel="loss per token")
+        draw_beliefs(right, step)
+        plt.show()
 
 # %% [markdown]
 # Memorising is easy. That is the good news and, for this book, the bad news: chapter [04](04_reproduction_bias.py) asks whether the

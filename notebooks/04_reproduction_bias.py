@@ -47,6 +47,7 @@ n_live: int = 24  # problems solved while you read
 # %%
 import json
 import tempfile
+from functools import cache
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -59,13 +60,13 @@ from nsr.benchmarks import TEST_SETS
 from nsr.bias import ACCURATE, SENSES, THRESHOLDS, TrainingSet, accuracy_curve, breakdown
 from nsr.bias import novelty_table, wilson
 from nsr.canonical import canonical, family, strip, template_of
+from nsr.drawings import draw_fit
 from nsr.engine import solve_all
 from nsr.evaluation import network_for
 from nsr.evaluation import Row, beam_grid, difference, measure_all
 from nsr.evaluation import percent, problems_of, results_path, tabulate, whiskers
 from nsr.figures import BLUE, GREEN, GREY, INK, RED, draw_tree, save, use_style
 from nsr.notation import to_infix, to_latex
-from nsr.numerics import evaluate
 from nsr.paper import PAPER_BEAM, compare
 from nsr.records import certificate_path
 from nsr.results import r2_text
@@ -114,24 +115,72 @@ print("in E_templ?         ", template_of(one.problem.truth) in training.templat
 
 # %% [markdown]
 # Departure: the paper compares expressions without saying in which order a sum is written. We compare canonical forms (chapter 02),
-# so that $x_2 + x_1$ is not a discovery. The same as trees:
+# so that $x_2 + x_1$ is not a discovery. How far is the truth from what the network knows? Count the tokens that have to be inserted,
+# deleted or replaced.
+
 
 # %%
-figure, axes = plt.subplots(1, 3, figsize=(8.2, 2.7))
-words = "copied" if template in training.templates else "novel"
-draw_tree(axes[0], sequence, constants)
-draw_tree(axes[1], template, colour=RED if words == "copied" else GREEN)
-draw_tree(axes[2], template_of(one.problem.truth), colour=GREY)
-titles = ("The answer", f"Its template: {words}", "The truth's template")
-for ax, title in zip(axes, titles):
-    ax.set_title(title, fontsize=10)
+def changes(a, b):
+    """The fewest tokens to insert, delete or replace on the way from a to b (Levenshtein)."""
+    row = range(len(b) + 1)
+    for i, token in enumerate(a, start=1):
+        above, row = row, [i]
+        for j, other in enumerate(b, start=1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (token != other)))
+    return row[-1]
+
+
+@cache
+def nearest(wanted):
+    """How many changes away the nearest training template is, and which it is."""
+    return min((changes(wanted, known), known) for known in training.templates)
+
+
+assert changes(("add", "x1", "x2"), ("sub", "x1", "sin", "x2")) == 2
+
+# %% [markdown]
+# The same as trees, and how well the answer fits: each dot is a fresh point, the truth's value against the answer's.
+
+# %%
+def draw_answer(axes, result):
+    """The answer, its template with the verdict, the truth's template, the fit."""
+    answer, truth = result.answer, template_of(result.problem.truth)
+    written = template_of(answer.prefix)
+    verdict, colour = ("copied", RED) if written in training.templates else ("novel", GREEN)
+    draw_tree(axes[0], answer.prefix)
+    draw_tree(axes[1], written, colour=colour)
+    draw_tree(axes[2], truth, colour=GREY)
+    draw_fit(axes[3], result.problem, answer, colour)
+    away = nearest(truth)[0]
+    titles = ("the answer", f"its template: {verdict}", f"truth: {away} token{'s' * (away > 1)} away")
+    for ax, title in zip(axes, titles):
+        ax.set_title(title, fontsize=9)
+
+
+figure, axes = plt.subplots(1, 4, figsize=(10, 2.7))
+draw_answer(axes, one)
 save(figure, "one_problem")
 plt.show()
 assert training.novelty(sequence)["novel"] == (template not in training.templates)
 assert all(training.novelty(problem.truth)["novel"] for problem in problems)
 
 # %% [markdown]
-# Left what was written, in the middle what is left of it without constants, right what should have been found.
+# Left what was written, then what is left of it without constants, then what should have been found, and how far that is from the
+# nearest training template. A person can choose any of the problems: does the network answer with the nearest thing it knows?
+
+# %%
+if not lab.headless():
+    from ipywidgets import Dropdown, interact
+
+    by_name = {f"{r.problem.name}: {to_infix(template_of(r.problem.truth))}": r for r in answered}
+
+    @interact(name=Dropdown(options=list(by_name), description="problem"))
+    def look(name):
+        draw_answer(plt.subplots(1, 4, figsize=(10, 2.7))[1], by_name[name])
+        plt.show()
+        known = nearest(template_of(by_name[name].problem.truth))[1]
+        print("the training template nearest to the truth:", to_infix(known))
+        display(by_name[name])
 
 # %% [markdown]
 # ## The tables
@@ -382,26 +431,17 @@ rows = [gallery[i] for i in np.unique(np.linspace(0, len(gallery) - 1, 12).astyp
 display(pd.DataFrame(rows, columns=["truth", "answer", "R² fresh", "structure", "family"]))
 
 # %% [markdown]
-# The same for four of them as pictures: each dot is a fresh point, the value of the truth against the value of the answer. A perfect
-# answer lies on the diagonal.
+# The same for four of them as pictures, as above. A perfect answer lies on the diagonal.
 
 # %%
 order = sorted(answered, key=lambda result: -result.r2)
 picks = [order[i] for i in np.linspace(0, len(order) - 1, 4).astype(int)]
 figure, axes = plt.subplots(1, 4, figsize=(9.4, 2.9))
 for ax, result in zip(axes, picks):
-    y, answer = result.problem.y_fresh, result.answer
-    y_hat = evaluate(answer.prefix, result.problem.X_fresh, answer.constants)
-    copied = not training.novelty(answer.prefix)["novel"]
-    ends = [min(y), max(y)]
-    ax.plot(ends, ends, color=GREY, lw=0.8)
-    ax.plot(y, np.clip(y_hat, ends[0] - np.ptp(y) / 2, ends[1] + np.ptp(y) / 2), ".",
-            color=RED if copied else GREEN, markersize=4)
-    ax.set(xlabel="truth", xticks=[], yticks=[])
+    copied = not training.novelty(result.answer.prefix)["novel"]
+    draw_fit(ax, result.problem, result.answer, RED if copied else GREEN)
     ax.set_title(f"${to_latex(template_of(result.problem.truth))}$\nanswered by\n"
-                 f"${to_latex(template_of(answer.prefix))}$", fontsize=8, loc="center")
-    ax.text(0.04, 0.9, f"$R^2$ {r2_text(result.r2)}", transform=ax.transAxes, fontsize=8)
-axes[0].set_ylabel("answer")
+                 f"${to_latex(template_of(result.answer.prefix))}$", fontsize=8, loc="center")
 save(figure, "gallery")
 plt.show()
 

@@ -208,6 +208,54 @@ plt.show()
 # %% [markdown]
 # Blue ways led to a finished formula, red is the one whose constants fitted best, grey ones were given up. The pick need not be the
 # widest line: the network proposes, the fit decides.
+#
+# The tree hides the order of events. So the same beam once more, one token at a time: the longer a bar, the more probable the beginning;
+# below them, with their $R^2$, the formulas that have ended and stayed among the best.
+
+# %%
+n_moments = 1 + max(map(len, tree))  # at the last one nothing is alive any more
+moments = {n: (sorted((p for p in tree if len(p) == n), key=lambda p: -tree[p]),
+               [p for p in finished if len(p) < n]) for n in range(1, n_moments + 1)}
+longest = max(len(alive) + len(ended) for alive, ended in moments.values())
+lowest = min(tree.values()) - 0.5
+
+
+def draw_moment(ax, n_tokens):
+    """What the beam holds after so many tokens."""
+    alive, ended = moments[n_tokens]
+    for row, prefix in enumerate([*alive, *ended]):
+        chosen, useful = pick[: len(prefix)] == prefix, prefix in ways
+        log_p = tree[prefix] if prefix in alive else finished[prefix].log_prob
+        colour = RED if chosen else BLUE if useful else GREY
+        ax.barh(row, log_p - lowest, left=lowest, color=colour, alpha=0.3)
+        mark = "" if prefix in alive else f"  ■ R² {r2_text(finished[prefix].r2)}"
+        words = "… " * (len(prefix) > 9) + " ".join(prefix[-9:])
+        ax.text(lowest, row, f" {words}{mark}", va="center", fontsize=8)
+    ax.set(xlim=(lowest, 0), ylim=(longest - 0.4, -0.6), yticks=[], xlabel="log-probability")
+    ax.set_title(f"after {n_tokens} tokens: {len(alive)} alive, {len(ended)} ended", fontsize=9)
+
+
+# %% [markdown]
+# Near the beginning, in the middle, and at the end:
+
+# %%
+figure, axes = plt.subplots(1, 3, figsize=(9.6, 3))
+for ax, n_tokens in zip(axes, (2, (2 + n_moments) // 2, n_moments)):
+    draw_moment(ax, n_tokens)
+save(figure, "moments")
+plt.show()
+
+# %% [markdown]
+# Grey beginnings lead nowhere, the red one becomes the pick, and it need not have the longest bar. For a person there is a slider.
+
+# %%
+if not lab.headless():
+    from ipywidgets import IntSlider, interact
+
+    @interact(n_tokens=IntSlider(1, 1, n_moments, description="tokens"))
+    def step(n_tokens):
+        draw_moment(plt.subplots(figsize=(7, 3.4))[1], n_tokens)
+        plt.show()
 
 # %% [markdown]
 # ## The tables

@@ -70,16 +70,18 @@ from nsr.benchmarks import TEST_SETS
 from nsr.bias import ACCURATE, TrainingSet, breakdown, mcnemar, paired_bootstrap, wilson
 from nsr.canonical import template_of
 from nsr.decoding import Complete, NextTokens
-from nsr.drawings import draw_pool
+from nsr.drawings import draw_fit, draw_pool
 from nsr.engine import Budget, solve, solve_all
 from nsr.evaluation import Row, beam_grid, measure, measure_all, network_for, percent
 from nsr.evaluation import problems_of, results_path, table_of, tabulate, weights_digest
 from nsr.expressions import END, is_valid, variables
-from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, save, style_of, use_style
+from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, draw_tree, save, style_of, use_style
 from nsr.items import TemplateBank, sample_items
 from nsr.notation import to_infix
 from nsr.oracle import Verify, r2_fresh
+from nsr.parsing import parse
 from nsr.records import birth_certificate, certificate_path, write_table
+from nsr.results import r2_text
 from nsr.strategies import GVS, TPSR, BeamSearch
 from nsr.strategies.gvs import pieces
 from nsr.traces import has_traces, share_at
@@ -407,13 +409,73 @@ plt.show()
 if not lab.headless():
     from ipywidgets import Dropdown, IntSlider, interact
 
-    @interact(name=Dropdown(options=list(logs), value=chosen),
+    @interact(name=Dropdown(options=list(logs), value=chosen, description="problem"),
               t=IntSlider(1, 1, iterations, description="iteration"))
     def look(name, t):
         truth = next(p.truth for p in problems if p.name == name)
         draw_pool(plt.subplots(figsize=(9, 5))[1], logs[name][:t], truth)
         plt.show()
         print(*map(str, line(logs[name][t - 1])), sep="   ")
+
+# %% [markdown]
+# Be the search for a moment: what does the network answer to the same problem when you choose the prompt? `told` asks it, with a beam of
+# five; what the decoder has no room for is dropped.
+
+
+# %%
+def told(prompt, problem=one.problem):
+    """What the network answers after this prompt, and its log-probability of the truth."""
+    room = trained.network.config.positions - 1 - GVS().room
+    while sum(len(tree) + 2 for tree in prompt) > room:
+        prompt = prompt[:-1]
+    ask = Ask({problem.name: tuple(prompt)})
+    result = solve(problem, ask, trained, reference=training)
+    return result, ask.log_p[problem.name]
+
+
+# %% [markdown]
+# Nothing, the worst and the best that the pool has to say, and the truth:
+
+# %%
+good = [e.subtree for e in logs[chosen][-1].pool if 2 <= len(e.subtree) <= GVS().l_max]
+of_truth = parts(truth)
+prompts = {"nothing": (), "the worst": good[-3:], "the best": good[:3], "the truth": of_truth[:3]}
+rows = []
+for prompt in prompts.values():
+    result, log_p = told(prompt)
+    answer = result.answer
+    wrote = to_infix(answer.prefix, answer.constants or None, digits=3) if answer else "–"
+    rows.append((",  ".join(map(to_infix, prompt)), wrote, r2_text(result.r2), round(log_p, 1)))
+columns = ["prompt", "answer", "R² fresh", "log p of the truth"]
+pd.DataFrame(rows, columns=columns, index=list(prompts))
+
+# %% [markdown]
+# The last column says how much the prompt helps even where the answer stays the same. A person may choose from the pool and the truth
+# (marked ✓; hold Ctrl for several), or type subtrees: what is the least that you must say to get the truth?
+
+# %%
+if not lab.headless():
+    from ipywidgets import SelectMultiple, Text, interact
+
+    menu = {to_infix(t) + "  ✓" * (t in of_truth): t for t in [*good[:16], *of_truth]}
+
+    @interact(picked=SelectMultiple(options=menu, description="prompt", rows=10),
+              typed=Text("", description="and also", placeholder="sin(x1), exp(x2)",
+                         continuous_update=False))
+    def suggest(picked, typed):
+        try:
+            own = [parse(text)[0] for text in typed.split(",") if text.strip()]
+            trained.vocabulary.encode([token for tree in own for token in tree])
+        except ValueError as fault:
+            return print(fault)
+        result, log_p = told((*own, *picked))
+        if result.answer is None:
+            return print(result.why)
+        left, right = plt.subplots(1, 2, figsize=(8, 3.2), width_ratios=[3, 2])[1]
+        draw_tree(left, result.answer.prefix)
+        left.set_title(f"the answer;  log p of the truth: {log_p:.1f}", fontsize=10)
+        draw_fit(right, result.problem, result.answer, GREEN)
+        plt.show()
 
 # %% [markdown]
 # Has the network seen prompts like these? In training a prompt can only be as long as the formula has subtrees; a search may put in

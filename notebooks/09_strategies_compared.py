@@ -60,14 +60,14 @@ import pandas as pd
 from IPython.display import HTML, display
 
 from nsr import charts, lab, paper
-from nsr.bias import ACCURATE, Interval, mcnemar, wilson
+from nsr.bias import ACCURATE, THRESHOLDS, Interval, mcnemar, wilson
 from nsr.claims import correlation, judge, read_claims
 from nsr.comparison import KEY, MISSING, ROW, at_equal_cost, flagged, layout, outside_language
 from nsr.comparison import paired, read_rows, row_of, seconds_taken
 from nsr.evaluation import Row, measure, measure_all, network_for, percent, results_path
 from nsr.figures import GREY, save, style_of, title_of, use_style
 from nsr.strategies.names import by_name, kind_of
-from nsr.traces import has_traces
+from nsr.traces import has_traces, share_at
 
 use_style()
 rng = np.random.default_rng(seed)
@@ -383,6 +383,83 @@ save(figure, "tradeoff")
 plt.show()
 traced = [title_of(*name) for name in there if has_traces(row_of(rows, *name))]
 print("rows with any-time curves:", ", ".join(traced) or "none: measured before traces were kept")
+
+# %% [markdown]
+# Novelty and accuracy are two sides of one answer, so let us see them together: give every problem a budget of candidates, and ask where
+# each strategy stands when it is spent. A search with a trace is stopped there; of the others we take the largest setting that costs no
+# more, if there is one.
+
+# %%
+BUDGETS = (1, 2, 5, 10, 20, 50, 100, 150, 300, 1000)
+
+
+@cache
+def way_of(strategy, threshold=ACCURATE):
+    """(budgets, 2): % of answers that are novel, and that have an R² above the threshold."""
+    parts = [row_of(rows, *name) for name in there if name[0] == strategy]
+    if has_traces(parts[-1]):
+        stop = (parts[-1].trace, BUDGETS, "candidates")
+        novel, accurate = (share_at(*stop, what, threshold) for what in ("novel", "accurate"))
+        return 100 * np.stack([novel, accurate], 1)
+    settings = [(part.candidates.mean(), part.novel.mean(), (part.r2 > threshold).mean())
+                for part in parts]
+    affordable = [[setting for setting in settings if setting[0] <= budget] for budget in BUDGETS]
+    return 100 * np.array([max(some)[1:] if some else (math.nan, math.nan) for some in affordable])
+
+
+# %% [markdown]
+# A thin line is the way that a strategy came, from a budget of one candidate on.
+
+# %%
+RACERS = list(dict(charts.measured(rows, COMPARED)))  # each strategy once
+farthest = max(np.nanmax(way_of(name)[:, 0]) for name in RACERS)
+
+
+def draw_race(ax, budget, threshold=ACCURATE):
+    for name in RACERS:
+        x, y = way_of(name, threshold)[: BUDGETS.index(budget) + 1].T
+        style = style_of(name)
+        ax.plot(x, y, color=style["color"], lw=1, alpha=0.6)
+        ax.plot(x[-1], y[-1], **style, lw=0, markersize=8, markeredgecolor="white",
+                markeredgewidth=0.5)
+    ax.set(xlim=(-2, 1.06 * farthest), ylim=(-2, 102), xlabel="novel answers (%)")
+    ax.set_title(f"{budget} candidate" + "s" * (budget > 1), fontsize=10)
+
+
+# %% [markdown]
+# Three moments of the race:
+
+# %%
+figure, axes = plt.subplots(1, 3, figsize=(9.6, 4.2), sharey=True)
+for ax, budget in zip(axes, (5, 50, 300)):
+    draw_race(ax, budget)
+axes[0].set_ylabel(f"$R^2 > {ACCURATE}$ (%)")
+figure.legend(*axes[0].get_legend_handles_labels(), **legend)
+stand = {name: way_of(name)[BUDGETS.index(budget)] for name in RACERS}
+first, ahead = (max(RACERS, key=lambda name: np.nan_to_num(stand[name][i])) for i in (1, 0))
+title = f"Most accurate with {budget} candidates: {title_of(first)}; newest: {title_of(ahead)}"
+figure.suptitle(title, weight="bold", fontsize=11)
+save(figure, "race")
+plt.show()
+
+# %% [markdown]
+# Upwards is better, to the right is newer: a wider beam climbs straight up, and see who goes both ways. Intervals are in the figures
+# around this one. For a person the budget and the threshold are sliders.
+
+# %%
+if not lab.headless():
+    from ipywidgets import SelectionSlider, interact
+
+    above = {"options": THRESHOLDS, "value": ACCURATE, "description": "R² above"}
+
+    @interact(budget=SelectionSlider(options=BUDGETS, value=50, description="candidates"),
+              threshold=SelectionSlider(**above, continuous_update=False))
+    def race(budget, threshold):
+        ax = plt.subplots(figsize=(8.6, 4.4))[1]
+        draw_race(ax, budget, threshold)
+        ax.set_ylabel(f"$R^2 > {threshold:g}$ (%)")
+        ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
+        plt.show()
 
 # %% [markdown]
 # The counts of candidates hide that a candidate of TPSR shares its beginning with others, and that one of NSR-gvs has a prompt before it

@@ -66,6 +66,7 @@ from nsr.canonical import family, template_of
 from nsr.comparison import KEY, MISSING, flagged, layout, outside_language
 from nsr.comparison import paired, read_rows, row_of
 from nsr.decoding import Complete
+from nsr.drawings import draw_fit
 from nsr.edits import edits
 from nsr.engine import solve, solve_all
 from nsr.evaluation import Row, measure_all, network_for, percent, problems_of
@@ -369,7 +370,51 @@ save(figure, "rounds")
 plt.show()
 
 # %% [markdown]
-# Most edits make it worse, which is cheap to find out. The same search as a table, the last rounds at the end:
+# Most edits make it worse, which is cheap to find out. What would the answer have been, had the search been stopped earlier? Above the
+# template of the best candidate so far, below how that candidate fits points which the search has never seen.
+
+
+# %%
+solved = shown  # a name of its own: the pictures below can be asked for again at any time
+
+
+def draw_moment(tree_ax, fit_ax, n):
+    """The best candidate when n had been verified."""
+    best = solved.best_at(candidates=n)
+    draw_tree(tree_ax, template_of(best.prefix))
+    tree_ax.set_title(f"{n} verified", fontsize=9)
+    draw_fit(fit_ax, solved.problem, best, GREEN)
+
+
+better = sorted({point.candidates for point in solved.trace})  # when the best changed
+moments = [better[i] for i in np.unique(np.linspace(0, len(better) - 1, 4).astype(int))]
+figure, axes = plt.subplots(2, len(moments), squeeze=False, figsize=(2.6 * len(moments), 4.4))
+for column, n in zip(axes.T, moments):
+    draw_moment(*column, n)
+save(figure, "moments")
+plt.show()
+
+# %% [markdown]
+# The dots come to the diagonal while the tree changes place by place. For a person there is a slider through all candidates.
+
+# %%
+if not lab.headless():
+    from ipywidgets import IntSlider, interact
+
+    @interact(n=IntSlider(moments[0], moments[0], solved.n_candidates, description="verified"))
+    def stop(n):
+        curve, *axes = plt.subplots(1, 3, figsize=(10.4, 3.2))[1]
+        changes = [(point.candidates, max(1 - point.best.r2, 1e-12)) for point in solved.trace]
+        curve.step(*zip(*changes, (solved.n_candidates, changes[-1][1])), where="post", color=INK)
+        curve.axvline(n, color=RED, lw=1)
+        curve.set(yscale="log", xlabel="verified", ylabel="1 − $R^2$ on the given points")
+        draw_moment(*axes, n)
+        plt.show()
+        best = solved.best_at(candidates=n)
+        print("the best so far:", to_infix(best.prefix, best.constants or None, digits=3))
+
+# %% [markdown]
+# The same search as a table, the last rounds at the end:
 
 # %%
 def best_child(event, scores):

@@ -1,4 +1,4 @@
-"""Pictures of a search, drawn from the log that `TPSR(watch=log.append)` or `GVS(watch=log.append)` keeps."""
+"""Pictures of a search, drawn from the log that `TPSR(watch=log.append)` or `GVS(watch=log.append)` keeps; and of what it found."""
 from __future__ import annotations
 
 import textwrap
@@ -12,6 +12,10 @@ from matplotlib.image import AxesImage
 from nsr.expressions import END, Prefix, is_valid
 from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED
 from nsr.notation import to_infix
+from nsr.numerics import evaluate
+from nsr.oracle import Candidate, r2_fresh
+from nsr.problem import Problem
+from nsr.results import r2_text
 from nsr.strategies.gvs import Iteration
 from nsr.strategies.tpsr import Node, Rollout
 
@@ -154,3 +158,17 @@ def draw_pool(ax: Axes, log: Sequence[Iteration], truth: Prefix = (), shown: int
     ax.set(xlabel="iteration t")
     ax.grid(False)
     return image
+
+
+def draw_fit(ax: Axes, problem: Problem, candidate: Candidate, colour: str = BLUE) -> None:
+    """Draw every fresh point as a dot, the value of the truth against that of a candidate: a perfect one lies on the diagonal.
+
+    Dots that are further off than half the range of the truth, infinities among them, stand at the border.
+    """
+    y = problem.y_fresh
+    y_hat = evaluate(candidate.prefix, problem.X_fresh, candidate.constants)
+    low, high, room = y.min(), y.max(), np.ptp(y) / 2
+    ax.plot([low, high], [low, high], color=GREY, lw=0.8)
+    ax.plot(y, np.clip(y_hat, low - room, high + room), ".", color=colour, markersize=4)
+    ax.text(0.04, 0.9, f"$R^2$ {r2_text(r2_fresh(problem, candidate))}", transform=ax.transAxes, fontsize=8)
+    ax.set(xlabel="truth", ylabel="answer", xticks=[], yticks=[])

@@ -1,13 +1,16 @@
-"""Pictures of a tree search: the tree regrown from the log is judged by the search's own walk, the picture by what is written in it."""
+"""Pictures of a search: the tree regrown from the log is judged by the search's own walk, the picture by what is written in it."""
 import math
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 from fake_network import fake_model
+from sklearn.metrics import r2_score
 from test_engine import problems
 
-from nsr.drawings import PHASES, draw_rollout, layout, replay
+from nsr.drawings import PHASES, draw_fit, draw_rollout, layout, replay
 from nsr.engine import solve
+from nsr.oracle import Candidate
 from nsr.strategies import TPSR
 from nsr.strategies.tpsr import Node, Rollout
 
@@ -82,3 +85,25 @@ def test_every_rollout_can_be_drawn(log):
     plt.close(figure)
     with pytest.raises(ValueError, match="no rollout 0"):
         draw_rollout(ax, log, 0)
+
+
+def test_a_fit_is_on_the_diagonal_or_says_how_far_off_it_is():
+    """The dots of the truth are on the diagonal; those of another candidate are where numpy puts them, with the R² that sklearn gives."""
+    problem = problems(1)[0]
+    x1, x2, y = *problem.X_fresh.T, problem.y_fresh
+    for prefix, constants, y_hat in ((("add", "mul", "C", "sin", "x1", "x2"), (2.5,), y), (("add", "x1", "x2"), (), x1 + x2)):
+        figure, ax = plt.subplots()
+        draw_fit(ax, problem, Candidate(prefix, constants, r2=0.5))
+        dots = ax.lines[-1].get_xydata()
+        assert np.allclose(dots, np.stack([y, y_hat], axis=1))
+        assert words(ax)[0] == ("$R^2$ 1" if y_hat is y else f"$R^2$ {r2_score(y, y_hat):.4f}".replace("-", "−"))
+        plt.close(figure)
+
+
+def test_a_fit_far_off_stays_in_the_picture():
+    problem = problems(1)[0]
+    figure, ax = plt.subplots()
+    draw_fit(ax, problem, Candidate(("exp", "exp", "exp", "x1"), r2=0.5))  # infinite for large x1
+    heights, room = ax.lines[-1].get_ydata(), np.ptp(problem.y_fresh) / 2
+    assert heights.max() == problem.y_fresh.max() + room and np.isfinite(heights).all()
+    plt.close(figure)

@@ -1,0 +1,182 @@
+"""The book in a real browser: JupyterLab as `make lab` starts it, and the pages as they lie in a folder. Pictures go to outputs/browser."""
+
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import jupytext
+import pytest
+
+from browser import NAMES, Browser, end, find, until
+from conftest import ROOT
+from nsr import lab, pages
+
+pytestmark = pytest.mark.skipif(find() is None, reason=f"no browser: none of {', '.join(NAMES)} is installed")
+
+PICTURES = lab.OUTPUTS / "browser"
+PATIENCE = 1800  # seconds for a notebook on a machine that is busy with something else
+CONTROLS = {  # notebook → the name of a control, and what is typed there and back; a slider is moved by its keys
+    "01_boolean_formula_reduction": ("formula", "((1|0)&(~1))", "((1∨0)∧(¬(0∨0)))"),
+    "02_expressions_and_data": ("operators", "ArrowRight", "ArrowLeft"),
+    "06_tpsr": ("rollout", "ArrowRight", "ArrowLeft"),
+    "09_strategies_compared": ("candidates", "ArrowRight", "ArrowLeft"),
+}
+
+
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Browser]:
+    with Browser(tmp_path / "browser") as opened:
+        yield opened
+
+
+# ---- JupyterLab ---------------------------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
+    """`make lab` in a copy of the project, whose environment is the one we are in, with settings of its own; address and token."""
+    home = tmp_path_factory.mktemp("lab")
+    project, config, runtime = home / "project", home / "config", home / "runtime"
+    shutil.copytree(ROOT / "notebooks", project / "notebooks")
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, project)
+    python = project / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
+    python.chmod(0o755)
+    (project / ".venv" / ".installed").touch()  # newer than what it was installed from
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    config.mkdir()
+    settings = {"app_settings_dir": str(project / ".venv" / "share" / "jupyter" / "lab" / "settings")}  # where `make lab` writes
+    (config / "jupyter_lab_config.json").write_text(json.dumps({
+        "ServerApp": {"open_browser": False, "allow_root": True, "port": port}, "LabApp": settings,
+        "MappingKernelManager": {"cull_idle_timeout": 60, "cull_interval": 10},  # a kernel goes when its browser has gone
+    }))
+    folders = {"JUPYTER_CONFIG_DIR": config, "JUPYTER_DATA_DIR": home / "data", "JUPYTER_RUNTIME_DIR": runtime, "IPYTHONDIR": home / "ipython",
+               "NSR_OUTPUTS": home / "outputs", "PYTHONPATH": ROOT}
+    with open(home / "log.txt", "w") as log:
+        process = subprocess.Popen(["make", "lab"], cwd=project, env=os.environ | {k: str(v) for k, v in folders.items()}, stdout=log, stderr=log)
+    try:
+        until(lambda: process.poll() is not None or list(runtime.glob("jpserver-*.json")), 300, "JupyterLab starts")
+        assert process.poll() is None, (home / "log.txt").read_text()
+        yield json.loads(next(runtime.glob("jpserver-*.json")).read_text())
+    finally:
+        end(process)
+
+
+def texts(browser: Browser, selector: str) -> list[str]:
+    return browser.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map(found => found.textContent)")
+
+
+def named(selector: str, text: str) -> str:
+    """An expression for the first element of this kind that begins with this text."""
+    return f"[...document.querySelectorAll({json.dumps(selector)})].find(found => found.textContent.startsWith({json.dumps(text)}))"
+
+
+def run_all(browser: Browser, n_cells: int) -> None:
+    """Run → Run All Cells, and wait until every cell has its number or one has failed."""
+    browser.wait_for("/Python 3.*Idle/.test(document.querySelector('#jp-main-statusbar')?.textContent)", PATIENCE)
+    browser.click(named(".lm-MenuBar-item", "Run"))
+    browser.wait_for(named(".lm-Menu-item", "Run All Cells"))
+    browser.click(named(".lm-Menu-item", "Run All Cells"))
+    numbered = r"[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].filter(prompt => /\[\d+\]/.test(prompt.textContent)).length"
+    browser.wait_for(f"{numbered} == {n_cells} || document.querySelector('[data-mime-type$=\"jupyter.error\"]')", PATIENCE)
+
+
+def move(browser: Browser, control: str, action: str) -> None:
+    """Press an arrow key on a slider, or write into a text box and press Enter."""
+    if action.startswith("Arrow"):
+        browser.click(f"{control}.querySelector('.noUi-handle')")
+        browser.press(action)
+    else:
+        browser.click(f"{control}.querySelector('input')")
+        browser.evaluate("document.activeElement.select()")
+        browser.type(action)
+        browser.press("Enter")
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_a_control_moves_its_picture_in_jupyterlab(name: str, server: dict, browser: Browser):
+    label, there, back = CONTROLS[name]
+    browser.open(f"{server['url']}lab/tree/{name}.py?reset&token={server['token']}")
+    run_all(browser, sum(cell.cell_type == "code" for cell in jupytext.read(lab.NOTEBOOKS / f"{name}.py").cells))
+    assert texts(browser, '[data-mime-type$="jupyter.error"]') == []
+    control = f"{named('.widget-label', label)}.parentElement"
+    picture = f"{control}.closest('.widget-interact').querySelector('img')?.src"
+    browser.wait_for(picture)
+    first = browser.evaluate(picture)
+    browser.evaluate(f"{control}.closest('.widget-interact').scrollIntoView({{block: 'center'}})")
+    browser.screenshot(PICTURES / f"{name}_before.png")
+    move(browser, control, there)
+    browser.wait_for(f"({picture} ?? {json.dumps(first)}) != {json.dumps(first)}", PATIENCE)
+    browser.screenshot(PICTURES / f"{name}_after.png")
+    move(browser, control, back)
+    browser.wait_for(f"{picture} == {json.dumps(first)}", PATIENCE)  # it depends on the control and on nothing else
+    assert texts(browser, '[data-mime-type$="jupyter.error"], [data-mime-type$="jupyter.stderr"]') == []
+    assert "Error displaying widget" not in "".join(texts(browser, ".jp-Notebook"))
+    assert browser.errors == []
+    assert [url for url in browser.requests if not url.startswith((server["url"], "data:", "blob:"))] == []
+
+
+# ---- the pages ----------------------------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The book as a folder of pages: every chapter's text and code, not executed."""
+    folder = tmp_path_factory.mktemp("site") / "tiny"
+    for name, path in lab.notebooks().items():
+        metrics = {"status": "ok", "error": "", "scale": "tiny"} | lab.birth_certificate({}, seed=0, seconds=0.0)
+        lab.atomic_write(folder / name / "metrics.json", lab.to_json(metrics))
+        jupytext.write(jupytext.read(path), folder / name / f"{name}.ipynb")
+        pages.write_page(folder / name, path, metrics)
+    return pages.bind(folder, list(lab.notebooks().values())).parent
+
+
+def stays_here(browser: Browser) -> bool:
+    return all(url.startswith(("file:", "data:")) for url in browser.requests)
+
+
+def test_a_word_is_found_and_its_section_opens(site: Path, browser: Browser):
+    browser.open((site / "index.html").as_uri())
+    browser.click("document.querySelector('#query')")
+    browser.type("SOUNDNESS exception")
+    browser.wait_for("document.querySelector('#found a')")
+    browser.screenshot(PICTURES / "search.png")
+    browser.click("document.querySelector('#found a')")
+    browser.wait_for("location.hash && document.readyState == 'complete'")
+    section = "document.getElementById(decodeURIComponent(location.hash.slice(1)))"
+    assert browser.evaluate(f"{section}.textContent").startswith("Soundness, without exception")
+    assert browser.evaluate(f"{section}.getBoundingClientRect().top < innerHeight")
+    browser.open((site / "index.html").as_uri())
+    browser.click("document.querySelector('#query')")
+    browser.type("soundness xyzzy")
+    browser.wait_for("document.querySelector('#found').textContent.startsWith('Nothing')")
+    assert browser.errors == [] and stays_here(browser)
+
+
+def test_the_book_can_be_leafed_through_and_its_mathematics_is_drawn(site: Path, browser: Browser):
+    names, n_formulas = list(lab.notebooks()), 0
+    browser.open((site / names[0] / f"{names[0]}.html").as_uri())
+    for position, name in enumerate(names):
+        browser.wait_for(f"location.pathname.endsWith('/{name}.html') && document.readyState == 'complete'")
+        boxes = browser.evaluate("[...document.querySelectorAll('math')].map(m => m.getBoundingClientRect()).map(box => [box.width, box.height])")
+        assert all(width > 1 and height > 1 for width, height in boxes), name
+        n_formulas += len(boxes)
+        prose = browser.evaluate("(main => { main.querySelectorAll('pre, code').forEach(c => c.remove()); return main.textContent })"
+                                 "(document.querySelector('main').cloneNode(true))")
+        assert re.findall(r"\$[^$\n]*\\\w+[^$\n]*\$", prose) == [], f"{name}: LaTeX that was not drawn"
+        assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is wider than the window"
+        if position + 1 < len(names):
+            browser.click("document.querySelector('a[rel=next]')")
+    assert n_formulas > 100
+    browser.screenshot(PICTURES / "last_chapter.png")
+    browser.click("document.querySelector('a[rel=prev]')")
+    browser.wait_for(f"location.pathname.endsWith('/{names[-2]}.html')")
+    assert browser.errors == [] and stays_here(browser)
