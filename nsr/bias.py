@@ -89,7 +89,10 @@ class TrainingSet:
 
 def tidy(results: Iterable[Result], reference: TrainingSet | None = None, *, test_set: str = "", strategy: str | None = None,
          **columns: Any) -> pd.DataFrame:
-    """One row per problem, ready for CSV. `reference` defaults to each result's own; more `columns` are added as constants."""
+    """One row per problem, ready for CSV. `reference` defaults to each result's own; more `columns` are added as constants.
+
+    `seconds` are of the processor, all cores together, so that rows measured on a busy machine can be compared.
+    """
     import pandas as pd
 
     rows = []
@@ -101,7 +104,7 @@ def tidy(results: Iterable[Result], reference: TrainingSet | None = None, *, tes
             "problem": result.problem.name or str(i),
             "truth": "" if truth is None else " ".join(truth), "answer": "" if answer is None else " ".join(answer.prefix),
             "r2": result.r2, **novelty,
-            "candidates": result.n_candidates, "tokens": result.n_tokens, "seconds": round(result.seconds, 4),
+            "candidates": result.n_candidates, "tokens": result.n_tokens, "seconds": round(result.processor, 4),
             "fits": result.n_fits, "r2_given": result.r2_given, "log_prob": math.nan if answer is None else answer.log_prob,
             "answer_length": 0 if answer is None else len(answer.prefix), "truth_length": 0 if truth is None else len(truth),
             "answer_infix": "" if answer is None else to_infix(answer.prefix, answer.constants or None, digits=6),

@@ -12,7 +12,6 @@ Whatever all the searches ask for at a moment is computed together, so 150 probl
 """
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -24,7 +23,7 @@ from torch import Tensor
 from nsr import decoding
 from nsr.decoding import Complete, Job, NextTokens
 from nsr.expressions import Vocabulary
-from nsr.oracle import Candidate, Oracle, Verify, verify_all
+from nsr.oracle import Candidate, Oracle, Verify, clocks, verify_all
 from nsr.problem import Problem, ProblemError
 from nsr.records import progress as show_progress
 from nsr.results import Result
@@ -108,14 +107,14 @@ class _Running:
             if self.stopped:
                 self.finish()
                 return
-            begin = time.perf_counter()
+            begin = clocks()
             try:
                 asked = self.steps.send((answers[0] if self.single else answers) if self.asked else None)
             except StopIteration as end:
                 self.answer, self.over = end.value, True
                 return
             finally:
-                self.oracle.seconds += time.perf_counter() - begin
+                self.oracle.charge(clocks() - begin)
             self.single = isinstance(asked, Request)
             self.asked = [asked] if self.single else list(asked)
             self.answers = {k: self.cache[request] for k, request in enumerate(self.asked) if request in self.cache}
@@ -225,16 +224,16 @@ def _batch(waiting: list[tuple[_Running, int, Request]], rows: int) -> list[tupl
 
 def _decode(batch: list[tuple[_Running, int, Request]], memories: _Memories, model: Model) -> None:
     """Let the network answer requests of one kind; the time is shared out by the tokens each needed."""
-    begin = time.perf_counter()
+    begin = clocks()
     memory, rows = memories.rows([(run.oracle.problem, request.hints) for run, _, request in batch])
     jobs = [Job(request, row, run.oracle.problem.n_variables) for (run, _, request), row in zip(batch, rows)]
     work = decoding.complete if isinstance(batch[0][2], Complete) else decoding.next_tokens
     answers, costs = work(model.network, model.vocabulary, memory, jobs)
-    second_per_token = (time.perf_counter() - begin) / max(1, sum(costs))
+    per_token = (clocks() - begin) / max(1, sum(costs))
     for (run, k, request), answer, cost in zip(batch, answers, costs):
         run.answers[k] = run.cache[request] = answer
         run.oracle.n_tokens += cost
-        run.oracle.seconds += cost * second_per_token
+        run.oracle.charge(cost * per_token)
 
 
 class _Memories:

@@ -1,7 +1,7 @@
 """The oracle through which searches see a problem: `verify` fits a candidate's constants, scores it, remembers it and counts.
 
-Its counters are the cost axes of the whole book: candidates generated, fits made, decoder tokens, seconds. Choosing among candidates
-uses the given points only; `r2_fresh` is for reporting.
+Its counters are the cost axes of the whole book: candidates generated, fits made, decoder tokens, processor seconds. Choosing among
+candidates uses the given points only; `r2_fresh` is for reporting.
 """
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from nsr.expressions import VARIABLES, ExpressionError, Prefix, variables
 from nsr.numerics import Fit, evaluate, fit_many, r2_score
@@ -80,15 +82,24 @@ class TracePoint:
 
     candidates: int
     tokens: int
-    seconds: float
+    seconds: float  # of the processor
     best: Candidate
+
+
+def clocks() -> np.ndarray:
+    """Seconds on the wall and of the processor. A budget is on the wall; costs are compared by the processor, whatever else it was doing.
+
+    (Where a GPU computes, the processor waits for it in a loop, which counts.)
+    """
+    return np.array([time.perf_counter(), time.process_time()])
 
 
 @dataclass
 class Oracle:
     """One problem's memory of a search. Every candidate generated counts; one that was verified before is not fitted again.
 
-    `seconds` is this problem's share: the time of a batch is divided among its problems by tokens decoded and fits made.
+    `seconds` (on the wall) and `processor` (seconds of all cores) are this problem's share: the time of a batch is divided among its
+    problems by tokens decoded and fits made.
     """
 
     problem: Problem
@@ -96,6 +107,7 @@ class Oracle:
     n_fits: int = 0
     n_tokens: int = 0
     seconds: float = 0.0
+    processor: float = 0.0
     best: Candidate | None = None
     generated: Counter = field(default_factory=Counter)  # prefix → how often
     found: dict[tuple, Candidate] = field(default_factory=dict)  # (prefix, starts, initial) → its candidate
@@ -116,8 +128,17 @@ class Oracle:
         self.n_candidates += 1
         self.generated[candidate.prefix] += 1
         if candidate.valid and (self.best is None or candidate.key < self.best.key):
-            self.best = candidate
-            self.trace.append(TracePoint(self.n_candidates, self.n_tokens, self.seconds, candidate))
+            self.prefer(candidate)
+
+    def prefer(self, candidate: Candidate) -> None:
+        """From now on this is the best."""
+        self.best = candidate
+        self.trace.append(TracePoint(self.n_candidates, self.n_tokens, self.processor, candidate))
+
+    def charge(self, spent: np.ndarray) -> None:
+        """Add what two `clocks()` differ by, or a share of it."""
+        self.seconds += float(spent[0])
+        self.processor += float(spent[1])
 
 
 def verify_all(requests: Sequence[tuple[Oracle, Verify]]) -> list[list[Candidate]]:
@@ -126,7 +147,7 @@ def verify_all(requests: Sequence[tuple[Oracle, Verify]]) -> list[list[Candidate
     units = [(i, j) for i, (_, request) in enumerate(requests) for j in range(len(request.prefixes))]
     for start in range(0, len(units), JOBS):
         part = units[start : start + JOBS]
-        begin, todo = time.perf_counter(), {}
+        begin, todo = clocks(), {}
         for i, j in part:
             oracle, request = requests[i]
             key = _key(request, j)
@@ -145,10 +166,10 @@ def verify_all(requests: Sequence[tuple[Oracle, Verify]]) -> list[list[Candidate
             fits = fit_many(triples, starts=starts, initial=initial)
             for (i, key, j), fit in zip(jobs, fits):
                 requests[i][0].found[key] = _candidate(requests[i][1], j, fit)
-        share = (time.perf_counter() - begin) / len(part)
+        share = (clocks() - begin) / len(part)
         fitted = Counter(i for i, _ in todo)
         for i, n in Counter(i for i, _ in part).items():
-            requests[i][0].seconds += share * n
+            requests[i][0].charge(share * n)
             requests[i][0].n_fits += fitted[i]
         for i, j in part:  # in the order in which they were generated: the trace depends on it
             candidate = requests[i][0].found[_key(requests[i][1], j)]

@@ -35,7 +35,8 @@ class Result:
     n_candidates: int
     n_fits: int
     n_tokens: int
-    seconds: float
+    seconds: float  # on the wall
+    processor: float  # seconds of all cores together
     stopped: str = ""  # why the search ended early; empty if it did not
     reference: Any = field(default=None, repr=False)  # training set with a method novelty(prefix); see nsr.bias
 
@@ -52,7 +53,7 @@ class Result:
         ranked = tuple(sorted(best.values(), key=lambda candidate: candidate.key))
         return cls(oracle.problem, strategy, beam_size, seed, pick if pick is not None and pick.valid else None, ranked,
                    oracle.generated, tuple(oracle.trace), oracle.n_candidates, oracle.n_fits, oracle.n_tokens, oracle.seconds,
-                   stopped, reference)
+                   oracle.processor, stopped, reference)
 
     @cached_property
     def r2(self) -> float:

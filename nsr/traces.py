@@ -3,7 +3,7 @@
 A search remembers when its best candidate changed (`Result.trace`). Of that the table keeps a short text per problem, a word for each
 change of what we report, so that novelty and accuracy at any smaller cost can be read off one finished search:
 
-    5/89/0.0055/3/0 12/230/0.0141/4/1        candidates/tokens/seconds/thresholds passed/novel
+    5/89/0.0055/3/0 12/230/0.0141/4/1        candidates/tokens/seconds of the processor/thresholds passed/novel
 """
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
 """The engine: together = alone, budgets, interrupts, counters, and that any strategy can be written with its three requests."""
 import math
+import time
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -13,7 +14,7 @@ from nsr.decoding import Complete, NextTokens
 from nsr.engine import Budget, solve, solve_all
 from nsr.expressions import END, SIMPLIFIED, is_valid
 from nsr.model import Config, Network
-from nsr.oracle import Verify
+from nsr.oracle import Verify, clocks
 from nsr.problem import Problem, ProblemError
 from nsr.strategies import BeamSearch
 
@@ -197,11 +198,25 @@ def test_seconds_end_an_endless_search():
 
 
 def test_seconds_are_shared_out():
-    import time
-    begin = time.perf_counter()
+    begin = clocks()
     results = solve_all(problems(), Lookahead(), fake_model())
-    wall = time.perf_counter() - begin
+    wall, processor = clocks() - begin
     assert 0.3 * wall < sum(r.seconds for r in results) <= wall
+    assert 0.3 * processor < sum(r.processor for r in results) <= processor
+
+
+def test_processor_seconds_do_not_count_sleep():
+    @dataclass(frozen=True)
+    class Sleepy:
+        name: str = "sleepy"
+
+        def search(self, view, rng):
+            time.sleep(0.2)
+            yield Verify((("x1",),))
+
+    result, = solve_all(problems(1), Sleepy(), fake_model())
+    assert result.seconds >= 0.2 and result.processor <= result.seconds - 0.1
+    assert result.trace[-1].seconds <= result.processor
 
 
 # ----------------------------------------------------------------------------------------------------------- interrupts

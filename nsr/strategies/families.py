@@ -19,7 +19,7 @@ from nsr.canonical import canonical, template_of
 from nsr.engine import Search, Strategy, View
 from nsr.expressions import CONSTANT, VARIABLES, Prefix, Template, fold, is_valid
 from nsr.machine import prepare_program
-from nsr.oracle import NOISE, Candidate, TracePoint, Verify
+from nsr.oracle import NOISE, Candidate, Verify
 from nsr.pruning import PRICE, cost, prune
 from nsr.saturation import saturate
 from nsr.starts import FACTOR, WIDEST, analyse
@@ -179,8 +179,7 @@ class Book:
             answer = (yield from self.drafts([asked]))[0]
         oracle = self.view.oracle
         if first or cost(short, P, self.price) < cost(oracle.best, P, self.price):
-            oracle.best = short
-            oracle.trace.append(TracePoint(oracle.n_candidates, oracle.n_tokens, oracle.seconds, short))
+            oracle.prefer(short)
 
 
 # ----------------------------------------------------------------------------------------------------------------- the strategy
