@@ -60,8 +60,9 @@ from IPython.display import Markdown, display
 
 from nsr import lab
 from nsr.benchmarks import TEST_SETS
-from nsr.bias import ACCURATE, TrainingSet, breakdown, mcnemar, paired_bootstrap, wilson
+from nsr.bias import ACCURATE, TrainingSet, breakdown, wilson
 from nsr.canonical import template_of
+from nsr.comparison import KEY, at_equal_cost, paired
 from nsr.decoding import Complete, NextTokens
 from nsr.drawings import PHASES, draw_rollout, replay
 from nsr.engine import solve_all
@@ -442,7 +443,6 @@ if beam is None:
 # counts as far as it goes.
 
 # %%
-KEY = ["test_set", "seed", "problem"]
 for table in (tpsr, options, beam):
     table["accurate"] = table.r2 > ACCURATE
     table["novel"] = table.novel.isin([True, "True", 1])
@@ -460,17 +460,9 @@ counts
 # The published implementation answers with the tokens it walked, even if a better formula was verified on the way and left. Ours answers
 # with the best candidate it ever verified. The search is the same, so this is a comparison of two answers. The third mode does
 # everything as published: no grammar, $\lambda = 0.1$, $L = 200$.
-
-# %%
-def paired(a, b, what, rng):
-    """Difference of a share on the same problems, with its interval, and McNemar's test."""
-    pair = a[[*KEY, what]].merge(b[[*KEY, what]], on=KEY)
-    first, second = pair[f"{what}_x"].astype(float), pair[f"{what}_y"].astype(float)
-    return paired_bootstrap(first, second, rng), mcnemar(first == 1, second == 1), len(pair)
-
-
-# %% [markdown]
-# The best verified answer against the path, and against everything as published:
+#
+# Differences are on the same problems, with an interval from a paired bootstrap. The best verified answer against the path, and against
+# everything as published:
 
 # %%
 rng = np.random.default_rng(seed)
@@ -619,21 +611,7 @@ plt.show()
 #
 # This reading was chosen after results had been seen: at first the nearest measured beam stood there, which has more candidates and
 # made TPSR look worse. The interpolated one is the kinder to TPSR of the two.
-
-
-# %%
-def at_cost(table, candidates):
-    """Beam search at a mean number of candidates: between two sizes, linear in its logarithm."""
-    spent = np.log(table.groupby("beam_size").candidates.mean())
-    place = np.interp(np.log(candidates), spent, range(len(spent)))
-    low, part = int(place), place - int(place)
-    sizes = [spent.index[low], spent.index[min(low + 1, len(spent) - 1)]]
-    one, two = (table[table.beam_size == size].set_index(KEY)[["novel", "accurate"]].astype(float)
-                for size in sizes)
-    return ((1 - part) * one + part * two).dropna().reset_index()
-
-
-# %% [markdown]
+#
 # Each $b$ twice, against the beam of the same size and against the one of the same cost:
 
 # %%
@@ -641,7 +619,7 @@ rows, same_size, same_cost = [], {}, {}
 for b in SIZES:
     a = mine[mine.beam_size == b]
     cost = min(a.candidates.mean(), against.groupby("beam_size").candidates.mean().max())
-    equal = at_cost(against, cost)
+    equal = at_equal_cost(against, cost)
     others = [(same_size, f"beam of {b}", against[against.beam_size == b]),
               (same_cost, f"beam at {cost:.0f} candidates", equal)]
     for kept, name, other in others:

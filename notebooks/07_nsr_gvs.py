@@ -53,7 +53,6 @@ n_live: int = 10  # problems solved while you read
 # chapters before.
 
 # %%
-import json
 import tempfile
 from collections import defaultdict
 from dataclasses import replace
@@ -67,20 +66,21 @@ from IPython.display import Markdown
 from nsr import lab, paper
 from nsr.batches import Prompts, draw_prompt, sequence
 from nsr.benchmarks import TEST_SETS
-from nsr.bias import ACCURATE, TrainingSet, breakdown, mcnemar, paired_bootstrap, wilson
+from nsr.bias import ACCURATE, TrainingSet, breakdown, paired_bootstrap, wilson
 from nsr.canonical import template_of
+from nsr.comparison import KEY, at_equal_cost, paired
 from nsr.decoding import Complete, NextTokens
 from nsr.drawings import draw_fit, draw_pool
 from nsr.engine import Budget, solve, solve_all
 from nsr.evaluation import Row, beam_grid, measure, measure_all, network_for, percent
-from nsr.evaluation import problems_of, results_path, table_of, tabulate, weights_digest
+from nsr.evaluation import problems_of, tabulate
 from nsr.expressions import END, is_valid, variables
 from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, draw_tree, save, style_of, use_style
+from nsr.grids import results_path, small_table, table_of
 from nsr.items import TemplateBank, sample_items
 from nsr.notation import to_infix
 from nsr.oracle import Verify, r2_fresh
 from nsr.parsing import parse
-from nsr.records import birth_certificate, certificate_path, write_table
 from nsr.results import r2_text
 from nsr.strategies import GVS, TPSR, BeamSearch
 from nsr.strategies.gvs import pieces
@@ -213,40 +213,24 @@ def ask_all(some, name, seed):
 
 
 # %% [markdown]
-# A helper reads such a table if it was made with these very weights, or makes it.
+# The reference table has whole test sets; without it, the live problems are asked.
 
 # %%
-home = Path(tempfile.mkdtemp())
-
-
-def kept(name, make, live):
-    """A small table: from its file; with `recompute` made anew and written; else made live."""
-    own, shipped = (results_path(name, scale, write=w).with_name(f"{name}.csv")
-                    for w in (True, False))
-    path = own if own.exists() or recompute else shipped
-    if recompute and weights:
-        parameters = {"weights": weights, "weights_digest": weights_digest(trained), "seed": 0,
-                      "n_problems": n_problems, "n_points": n_points}
-        with lab.timed(birth_certificate(parameters, 0)) as certificate:
-            table = make()
-        write_table(table, path, certificate)
-    if weights and path.exists():
-        birth = json.loads(certificate_path(path).read_text())
-        if birth["parameters"].get("weights_digest") == weights_digest(trained):
-            table = lab.read_table(path)
-            day = birth["date"][:10]
-            print(f"{name}: {len(table):,} lines, {day},", lab.clock(birth["seconds"]))
-            return table
-    print(f"{name}: no table made with these weights; from the live problems")
-    return live()
+few = {"n_problems": n_problems, "n_points": n_points}
 
 
 def whole(name):
     return problems_of(trained, name, 0, n_problems, n_points)
 
 
-asked = kept("gvs_prompts", lambda: pd.concat([ask_all(whole(n), n, 0) for n in TEST_SETS]),
-             lambda: ask_all(problems, test_set, seed))
+def ask_everywhere():
+    return pd.concat([ask_all(whole(name), name, 0) for name in TEST_SETS])
+
+
+stored = {"scale": scale, "recompute": recompute and bool(weights), "seed": 0, **few}
+asked = small_table("gvs_prompts", trained, ask_everywhere, **stored)
+if asked is None:
+    asked = ask_all(problems, test_set, seed)
 columns = ["log_p", "has_right", "has_wrong", "accurate", "novel"]
 asked.groupby(["test_set", "kind"], sort=False)[columns].mean().round(3)
 
@@ -511,7 +495,7 @@ lab.record(covered=covered)
 # or was made with other weights, a few problems are searched now, and the intervals below will be wide.
 
 # %%
-few = {"n_problems": n_problems, "n_points": n_points}
+home = Path(tempfile.mkdtemp())
 T = 30 if weights else iterations  # of the tables
 default = GVS(BeamSearch(max(SIZES)), T)
 ABLATIONS = {"no random subtrees": {"k_rand": 0}, "no verified subtrees": {"k": 0},
@@ -579,7 +563,6 @@ if tpsr is None:
 # as far as it goes.
 
 # %%
-KEY = ["test_set", "seed", "problem"]
 for table in (gvs, options, beam, tpsr):
     table["accurate"] = table.r2 > ACCURATE
     table["novel"] = table.novel.isin([True, "True", 1])
@@ -644,7 +627,9 @@ def all_rounds():
 now = pd.DataFrame([x for p in problems for x in rounds_of(p, logs[p.name])])
 ends = now[now["round"] == iterations].set_index("problem").r2_given
 assert all(np.isclose(ends[r.problem.name], r.r2_given) for r in found if r.answer)
-rounds = kept("gvs_rounds", all_rounds, lambda: now)
+rounds = small_table("gvs_rounds", trained, all_rounds, **stored)
+if rounds is None:
+    rounds = now
 print(f"{rounds.problem.nunique()} problems, {rounds['round'].max()} iterations")
 columns = ["pool", "usable", "in_pool", "in_prompt", "complete", "hit", "reward", "improved"]
 mean = rounds.groupby("round").mean(numeric_only=True)
@@ -759,13 +744,6 @@ lab.record(first_iteration=first, took_pool=float(took.mean()) if len(later) els
 
 
 # %%
-def paired(a, b, what, rng):
-    """Difference of a share on the same problems, with its interval, and McNemar's test."""
-    pair = a[[*KEY, what]].merge(b[[*KEY, what]], on=KEY)
-    first, second = pair[f"{what}_x"].astype(float), pair[f"{what}_y"].astype(float)
-    return paired_bootstrap(first, second, rng), mcnemar(first == 1, second == 1), len(pair)
-
-
 def variant(strategy):
     """The lines of `options` that were made with these options."""
     same = np.all([options[name] == getattr(strategy, name) for name in SHOW], axis=0)
@@ -928,17 +906,6 @@ plt.show()
 # number of candidates (between two measured sizes, as in chapter 06). Shares are of the problems that both searched:
 
 # %%
-def at_cost(table, candidates):
-    """Beam search at a mean number of candidates: between two sizes, linear in its logarithm."""
-    spent = np.log(table.groupby("beam_size").candidates.mean())
-    place = np.interp(np.log(candidates), spent, range(len(spent)))
-    low, part = int(place), place - int(place)
-    sizes = [spent.index[low], spent.index[min(low + 1, len(spent) - 1)]]
-    one, two = (table[table.beam_size == size].set_index(KEY)[["novel", "accurate"]].astype(float)
-                for size in sizes)
-    return ((1 - part) * one + part * two).dropna().reset_index()
-
-
 def compared(a, other, label, lines):
     """Both differences of two strategies on the same problems; adds lines to a table."""
     kept, shared = {}, a[KEY].merge(other[KEY])
@@ -957,7 +924,7 @@ for b in SIZES:
     name, equal = f"gvs, b = {b}", against[against.beam_size == b]
     same_size[b] = compared(a, equal, (name, f"beam of {b}"), rows)
     label = name, f"beam at {cost:.0f} candidates"
-    same_cost[b] = compared(a, at_cost(against, cost), label, rows)
+    same_cost[b] = compared(a, at_equal_cost(against, cost), label, rows)
 most = against.beam_size.max()
 equal = against[against.beam_size == most]
 to_beam = compared(combined, equal, ("gvs+tpsr", f"beam of {most:g}"), rows)
