@@ -17,7 +17,7 @@ import time
 import numpy as np
 import torch
 
-from nsr.devices import Objective
+from nsr.devices import Learner, Objective, Place
 from nsr.model import PUBLISHED, Config, Network
 from nsr.optim import make_optimisers
 
@@ -59,11 +59,11 @@ def machine_flops(size: int = 2048, repeats: int = 3) -> np.ndarray:
 def measure(name: str, config: Config, optimiser: str, batch: int, points: int, tokens: int, goal: float, rounds: int = 7, steps: int = 3) -> None:
     torch.manual_seed(0)
     network = Network(config)
-    objective, optimisers = Objective(network), make_optimisers(network, optimiser, 1e-4)
+    learn, optimisers = Learner(Objective(network), Place(torch.device("cpu"))), make_optimisers(network, optimiser, 1e-4)
     x, ids = torch.randn(batch, points, config.n_variables + 1), torch.randint(5, config.vocabulary, (batch, tokens + 1))
 
     def step() -> None:
-        (objective(x, ids[:, :-1], ids[:, 1:]) / ids[:, 1:].numel()).backward()
+        learn((x, ids[:, :-1], ids[:, 1:], None), 1 / ids[:, 1:].numel())
         for one in optimisers:
             one.step()
             one.zero_grad()
