@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from . import checkpoint
 from .batches import Background, Batch, Draw, Hints, Prompts, Stream, make_draw, make_hints
 from .checkpoint import CheckpointError, Seen, sequence_hash
-from .devices import Objective, Place, joined, learner, wants_compiling
+from .devices import Learner, Objective, Place, joined, wants_compiling
 from .expressions import END, START, ExpressionError, Prefix, Vocabulary
 from .hints import hint_words
 from .model import Network
@@ -93,7 +93,7 @@ class Run:
         self.progress = Progress()
         if t.start_from:  # what the first training showed has been seen
             self.progress.shown = found.seen.as_counts()
-        self.learn = learner(Objective(self.network), place, t.compile)
+        self.learn = Learner(Objective(self.network), place, t.compile)
 
     # ---- disk -----------------------------------------------------------------------------------------------------------------
 
@@ -151,10 +151,8 @@ class Run:
         if self.network.config.dropout:  # a resumed run drops the same units
             torch.manual_seed(t.seed + 1_000_003 * (p.step * place.world + place.rank + 1))
         bf16 = t.precision == "bf16" or t.precision == "auto" and place.device.type == "cuda"
-        with torch.autocast(place.device.type, torch.bfloat16, enabled=bf16):
-            total = self.learn(on_device.points, on_device.tokens, on_device.targets, on_device.hints)
         # Gradients are averaged over processes: the sum over the whole batch, per target, is that average times their number.
-        (total * (place.world / batch.weight)).backward()
+        total = self.learn((on_device.points, on_device.tokens, on_device.targets, on_device.hints), place.world / batch.weight, bf16)
         if t.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), t.clip)
         for optimiser in self.optimisers:
@@ -162,7 +160,7 @@ class Run:
                 group["lr"] = group["base_lr"] * factor
             optimiser.step()
             optimiser.zero_grad()
-        self._loss = total.detach().double() + (self._loss if self._loss is not None else 0.0)
+        self._loss = total.double() + (self._loss if self._loss is not None else 0.0)
         p.step += 1
         p.token_sum += batch.weight
         for prefix in batch.shown:

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from nsr import checkpoint, training
 from nsr.batches import Background, Prompts, Stream, draw_prompt, sequence
 from nsr.checkpoint import CheckpointError, Seen
+from nsr.devices import Learner, Objective, Place
 from nsr.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, subtrees
 from nsr.model import Config, Network
 from nsr.optim import Muon, learning_rate, make_optimisers, orthogonalise
@@ -328,9 +329,43 @@ def test_the_path_of_a_cuda_device_runs_here_in_bfloat16(tmp_path):
     assert all(tensor.dtype == torch.float32 and tensor.isfinite().all() for tensor in trained.network.state_dict().values())
 
 
-def test_the_objective_compiles_as_one_graph_for_every_length():
-    from nsr.devices import Objective
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
 
+
+def small(**changes):
+    return Network(Config(vocabulary=12, width=16, heads=2, decoder_layers=1, **changes))
+
+
+@pytest.mark.parametrize("change", [{}, dict(norm="post", bias=True), dict(encoder="mix"), dict(hint_vocabulary=9)], ids=["pre", "post", "mix", "hinted"])
+def test_two_threads_learn_half_a_batch_each_and_get_the_gradients_of_the_whole(change, two_threads):
+    """Against one plain backward pass; and the same bits again, with as many threads afterwards as before."""
+    network, points, ids = small(**change), torch.randn(7, 5, 6), torch.randint(1, 12, (7, 9))  # an odd batch: the halves differ
+    inputs = (points, ids[:, :-1], ids[:, 1:], torch.randint(0, 9, (7, 4)) if "hint_vocabulary" in change else None)
+    objective = Objective(network)
+    whole = objective(*inputs)
+    expected = torch.autograd.grad(0.1 * whole, list(network.parameters()))
+    learn, found = Learner(objective, Place(torch.device("cpu"))), []
+    for _ in range(2):
+        network.zero_grad()
+        torch.testing.assert_close(learn(inputs, 0.1), whole.detach())
+        found.append([p.grad for p in network.parameters()])
+    assert learn.halves is not None and torch.get_num_threads() == 2
+    torch.testing.assert_close(found[0], list(expected))
+    assert all(map(torch.equal, *found))
+
+
+def test_dropout_is_drawn_by_one_thread(two_threads):
+    """Two would share the stream of random numbers out differently every time."""
+    halves = [Learner(Objective(small(dropout=p)), Place(torch.device("cpu"))).halves for p in (0.0, 0.1)]
+    assert halves[0] is not None and halves[1] is None
+
+
+def test_the_objective_compiles_as_one_graph_for_every_length():
     objective = Objective(Network(tiny().config()))
     compiled = torch.compile(objective, backend="eager", fullgraph=True, dynamic=True)
     for batch in stream().from_step(0, 4):

@@ -1,6 +1,7 @@
 """Speed of a training step: the model's floating-point operations per second as a fraction of this machine's own matrix products.
 
-    model FLOP = products of the forward pass × 3 (backward costs two more), counted from the sizes, the optimiser not included
+    model FLOP = products of the forward pass × 3 (backward costs two more; one for the bits of the points, which need no gradient),
+                 counted from the sizes, the optimiser not included
     ratio      = model FLOP / (seconds of a whole step, optimiser included) / (FLOP/s of a large float32 product, measured in turns with it)
 
 The same ratio by processor time leaves out what waiting for other programs costs; on an idle machine the two agree but for the waiting of
@@ -17,7 +18,7 @@ import time
 import numpy as np
 import torch
 
-from nsr.devices import Objective
+from nsr.devices import Learner, Objective, Place
 from nsr.model import PUBLISHED, Config, Network
 from nsr.optim import make_optimisers
 
@@ -33,6 +34,7 @@ def model_flop(c: Config, batch: int, points: int, tokens: int) -> float:
         return project + 2 * queries * sources * h + feed
 
     total = 0 if c.norm == "post" else points * bits * h
+    no_gradient = points * bits * (3 * h if c.norm == "post" else h)  # queries, keys and values of the first block, or the embedding
     for block in range(c.encoder_blocks):
         width = bits if c.norm == "post" and block == 0 else h
         total += set_attention(m, points, h, width, shared=True) + set_attention(points, m, width, h)
@@ -40,7 +42,7 @@ def model_flop(c: Config, batch: int, points: int, tokens: int) -> float:
     layer = tokens * 4 * h * h + 2 * tokens * tokens * h  # self-attention
     layer += tokens * 2 * h * h + s * 2 * h * h + 2 * tokens * s * h  # attention to the memory
     total += c.decoder_layers * (layer + 2 * tokens * h * c.feedforward) + tokens * h * c.vocabulary
-    return 3 * 2 * batch * total
+    return 2 * batch * (3 * total - no_gradient)
 
 
 def clocks() -> np.ndarray:
@@ -59,11 +61,11 @@ def machine_flops(size: int = 2048, repeats: int = 3) -> np.ndarray:
 def measure(name: str, config: Config, optimiser: str, batch: int, points: int, tokens: int, goal: float, rounds: int = 7, steps: int = 3) -> None:
     torch.manual_seed(0)
     network = Network(config)
-    objective, optimisers = Objective(network), make_optimisers(network, optimiser, 1e-4)
+    learn, optimisers = Learner(Objective(network), Place(torch.device("cpu"))), make_optimisers(network, optimiser, 1e-4)
     x, ids = torch.randn(batch, points, config.n_variables + 1), torch.randint(5, config.vocabulary, (batch, tokens + 1))
 
     def step() -> None:
-        (objective(x, ids[:, :-1], ids[:, 1:]) / ids[:, 1:].numel()).backward()
+        learn((x, ids[:, :-1], ids[:, 1:], None), 1 / ids[:, 1:].numel())
         for one in optimisers:
             one.step()
             one.zero_grad()
