@@ -57,9 +57,10 @@ from nsr import lab, scaling
 from nsr.bias import ACCURATE, wilson
 from nsr.checkpoint import load
 from nsr.engine import solve_all
-from nsr.evaluation import network_for, percent, results_path, whiskers
-from nsr.expressions import ARITY, START, TRANSFORMER4SR, variables
-from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, SKY, save, use_style
+from nsr.evaluation import network_for, percent, whiskers
+from nsr.expressions import ARITY, START, TRANSFORMER4SR, is_valid, variables
+from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, SKY, draw_tree, save, use_style
+from nsr.grids import results_path
 from nsr.model import Config, Network
 from nsr.notation import to_infix
 from nsr.numerics import evaluate
@@ -111,6 +112,45 @@ for text in ("add mul x1 x2 mul x2 C", "mul exp x1 inv exp x2", "sqrt mul C sq x
 skeletons = [form for _, form, _ in fates if form]
 assert all(simplify(form) == form for form in set(skeletons))
 assert all(passes(form) for form in set(skeletons) for passes in FILTERS.values())
+
+# %% [markdown]
+# One tree on its way, drawn, and what it has become:
+
+
+# %%
+def draw_fate(text):
+    """A raw tree, given by its tokens, beside its skeleton or the reason why it has none."""
+    raw = tuple(text.split())
+    if not is_valid(raw) or len(raw) > 40 or not {*raw} <= {*TRANSFORMER4SR.tokens}:
+        print("One whole tree in prefix order, please, of", *WEIGHTS)
+        return None
+    form, why = skeleton_of(raw)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 2.8))
+    draw_tree(left, raw, colour=GREY)
+    left.set_title(to_infix(raw), fontsize=10)
+    right.set_axis_off()
+    if form:
+        draw_tree(right, form, colour=GREEN)
+    verdict = to_infix(form) if form else f"refused: {why}"
+    right.set_title(verdict, fontsize=10, color=GREEN if form else RED)
+    return figure
+
+
+drawn = "mul exp x4 add x2 mul C add x2 x2"
+save(draw_fate(drawn), "fate")
+plt.show()
+
+# %% [markdown]
+# The variables are renamed, and two equal terms are one with another constant. For a person: your own tree.
+
+# %%
+if not lab.headless():
+    from ipywidgets import Text, interact
+
+    @interact(tokens=Text(drawn, description="raw tree", continuous_update=False))
+    def fate(tokens):
+        draw_fate(tokens)
+        plt.show()
 
 # %% [markdown]
 # Where do the draws go, and how soon does the generator repeat itself?
