@@ -212,7 +212,7 @@ def measure_practical(trained: Trained, row: PracticalRow, label: str | None = N
 
 
 def _r2_short(result: Result) -> float:
-    choice = shortest(result.candidates, len(result.problem.y))
+    choice = shortest(result.candidates, len(result.problem.y), result.problem.floor)
     return FAILED if choice is None else r2_fresh(result.problem, choice)
 
 

@@ -74,7 +74,7 @@ class Units:
         if self.trivial:
             return problem
         fresh = {} if problem.X_fresh is None else {"X_fresh": self.x(problem.X_fresh), "y_fresh": self.y(problem.y_fresh)}
-        return Problem(self.x(problem.X), self.y(problem.y), problem.name, **fresh)
+        return Problem(self.x(problem.X), self.y(problem.y), problem.name, **fresh, floor=problem.floor)
 
     def back(self, prefix: Prefix, constants: Constants) -> Parsed:
         """A formula t = f(z) as y = g(x) in the user's units, with constants joined wherever they meet.

@@ -9,7 +9,7 @@ from tiny_full import tiny_full
 
 from nsr import baselines, practical
 from nsr.bagging import bags_of, solve_bagged
-from nsr.choice import description_length, shortest
+from nsr.choice import description_length, promising, shortest
 from nsr.engine import Budget, solve_all
 from nsr.expressions import FULL, variables
 from nsr.generator import TreeRecipe, draw_templates
@@ -89,6 +89,9 @@ def test_bagged_search_judges_on_all_points_and_adds_up_costs():
 def test_the_shortest_description_refuses_to_fit_noise():
     short, long = Candidate(("x1",), (), 0.95), Candidate(("add", "x1") * 10 + ("x1",), (), 0.951)
     assert shortest([long, short], 100) is short and shortest([long, short], 100_000) is long
+    assert shortest([long, short], 100_000, floor=0.06) is short  # all of the rest is rounding
+    assert description_length(1.0, 5, 9, 5) == np.inf  # as many constants as points explain anything
+    assert set(promising([long, short], 1, 100)) == {long, short}
     assert shortest([Candidate(("x1",))], 10) is None and description_length(-np.inf, 10, 1, 0) == np.inf
 
 
