@@ -20,14 +20,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nsr.bagging import solve_bagged
 from nsr.canonical import canonical, template_of
 from nsr.checkpoint import Trained, load, load_folder
-from nsr.choice import by_length, description_length, pareto, price_of_a_constant, promising
+from nsr.choice import by_length, description_length, pareto, promising
 from nsr.engine import Budget, Strategy
 from nsr.expressions import VARIABLES, Prefix
 from nsr.notation import to_infix, to_latex, to_sympy
 from nsr.numerics import evaluate, r2_score
 from nsr.oracle import Candidate, Oracle
 from nsr.problem import Problem, rounding_floor
-from nsr.pruning import pruned
+from nsr.pruning import plainer
 from nsr.tables import check_table, default_names, symbols_for
 from nsr.units import Units
 
@@ -39,7 +39,7 @@ DEFAULT_STRATEGY = "local"  # the best in our own comparison at equal candidates
 BEAM_SIZES = {"beam": 50, "tpsr": 1, "gvs+tpsr": 1}  # of strategies given by name; 5 for all others, as in that comparison
 NETWORKS = {"plain": ("laptop/full", "laptop/nesymres"), "gvs": ("laptop/full-gvs", "laptop/gvs")}  # the first that is there
 LISTED = 100  # candidates in equations_: so many of the best fits and of the shortest descriptions
-PRUNED = 5  # of the latter are tried with fewer constants
+PLAINER = 5  # of the latter are tried with fewer constants and functions
 
 
 class NSRegressor(RegressorMixin, BaseEstimator):
@@ -56,7 +56,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     max_time      seconds for the search; None: until the strategy ends by itself
     random_state  a number makes the fit repeatable (as long as max_time is not what ends it)
 
-    After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, r2 on the rows given, novel = its template
+    After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, constants fitted, r2 on the rows given, novel = its template
     is not in the network's training set); `pareto_front_`, those that no shorter one beats; `formula_`, the answer as text;
     `columns_`, the columns that were searched in. Formulas are in the units of X and y. Where a formula has no finite value, `predict`
     returns the mean of y and warns.
@@ -143,7 +143,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         oracle = Oracle(problem)
         yardsticks = oracle.verify([("C",), line], note="yardstick")
         listed = promising(result.candidates, LISTED, len(y), problem.floor)
-        plain = [pruned(c, oracle, price_of_a_constant(len(y))) for c in by_length(listed, len(y), problem.floor)[:PRUNED]]
+        plain = [plainer(c, oracle) for c in by_length(listed, len(y), problem.floor)[:PLAINER]]
         found = {c.prefix: c for c in [*yardsticks, *listed, *plain] if c.valid}
         return units, list(found.values())
 
@@ -157,7 +157,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             r2 = r2_score(y, evaluate(prefix, X, constants)) if np.isfinite(constants).all() else -np.inf
             if r2 > -np.inf:
                 searched = c.note != "yardstick"
-                rows.append({"complexity": len(prefix), "r2": r2, "novel": searched and template_of(c.prefix) not in trained.templates,
+                rows.append({"complexity": len(prefix), "constants": len(c.constants), "r2": r2, "novel": searched and template_of(c.prefix) not in trained.templates,
                              "description_length": description_length(r2, len(y), len(c.prefix), len(c.constants), floor),
                              "equation": self._named(to_infix(prefix, constants or None, digits=6)),
                              "source": "search" if searched else "yardstick", "formula": (prefix, constants), "same": canonical(c.prefix)})

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsr.choice import by_length, price_of_a_constant
+from nsr.edits import edits
 from nsr.expressions import CONSTANT, Prefix, spans
 from nsr.numerics import gradient
 from nsr.oracle import NOISE, Candidate, Oracle, Verify, verify_all
@@ -185,3 +187,26 @@ def pruned(candidate: Candidate, oracle: Oracle, price: float = PRICE) -> Candid
         except StopIteration as end:
             return end.value
         answer = verify_all([(oracle, asked)])[0]
+
+
+def plainer(candidate: Candidate, oracle: Oracle, rounds: int = 4) -> Candidate:
+    """Prune, then take a function or one side of an operator away and prune again, as long as the description gets shorter (nsr.choice).
+
+    What a search adds to a formula is sometimes there for its constants only, like the tangent of a hundredth of x.
+
+    >>> x = np.linspace(1, 2, 50)
+    >>> line = Oracle(Problem(x[:, None], np.round(3 * x, 3)))
+    >>> plainer(line.verify([("mul", "C", "tan", "mul", "C", "x1")])[0], line).prefix
+    ('mul', 'C', 'x1')
+    """
+    P, floor = len(oracle.problem.y), oracle.problem.floor
+    price = price_of_a_constant(P)
+    best = pruned(candidate, oracle, price)
+    for _ in range(rounds):
+        fewer = dict.fromkeys(edit.prefix for edit in edits(best.prefix, (), (), (), kinds=("unwrap", "drop")))
+        found = [c for c in oracle.verify(fewer, starts=2, note="plainer") if c.valid]
+        first = next((pruned(c, oracle, price) for c in by_length(found, P, floor)), best)
+        if by_length([best, first], P, floor)[0] is best:
+            break
+        best = first
+    return best

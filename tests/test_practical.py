@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyRegressor
 from tiny_full import tiny_full
 
 from nsr import baselines, practical
@@ -16,7 +17,7 @@ from nsr.generator import TreeRecipe, draw_templates
 from nsr.items import TemplateBank, sample_items
 from nsr.numerics import evaluate, r2_score
 from nsr.oracle import Candidate
-from nsr.practical import BLACK_BOX, PMLB, SETS, TESTSETS, PracticalRow, black_box_data, folder_of, measure_grid, practical_set
+from nsr.practical import BLACK_BOX, PMLB, SETS, TESTSETS, PracticalRow, black_box_data, folder_of, measure_grid, practical_set, read_grid
 from nsr.problem import Problem
 from nsr.strategies import BeamSearch
 from nsr.units import Units, unit
@@ -157,6 +158,32 @@ def test_the_table_survives_and_is_not_measured_twice(tmp_path, monkeypatch):
     assert {"r2", "r2_given", "r2_short", "novel", "seconds", "noise"} <= set(table.columns)
     monkeypatch.setattr(practical, "measure_practical", lambda *a, **k: pytest.fail("measured twice"))
     assert len(measure_grid(grid, path, {"tiny/full": trained})) == 9
+
+
+def test_a_grid_is_read_by_what_decides_its_rows(tmp_path, capsys):
+    networks, path = {"tiny/full": tiny_full()}, tmp_path / "practical.csv.gz"
+    one, other = (PracticalRow(BeamSearch(2), "feynman", "tiny/full", n_points=30, limit=2, seed=seed) for seed in (0, 1))
+    assert read_grid([one], path, networks) is None and "no table of these weights" in capsys.readouterr().out
+    measure_grid([one], path, networks)
+    both = read_grid([one, other], path, networks)
+    assert len(both) == 2 and "missing: beam feynman" in capsys.readouterr().out
+    assert read_grid([other], path, networks) is None
+
+
+def test_baselines_get_the_same_problems_and_seconds_and_are_kept(tmp_path, monkeypatch):
+    row = PracticalRow(BeamSearch(2), "feynman", "tiny/full", n_points=30, limit=2, budget=Budget(seconds=0.5))
+    networks, path = {"tiny/full": tiny_full()}, tmp_path / "against.csv.gz"
+    asked = []
+    monkeypatch.setattr(baselines, "fit_baseline", lambda name, X, y, seconds, seed: (asked.append(seconds) or DummyRegressor().fit(X, y), "mean"))
+    monkeypatch.setattr(baselines.importlib.metadata, "version", lambda name: "1.0")
+    table = baselines.measure_same_time([row], path, networks, ["gplearn"])
+    assert asked == [0.5, 0.5] and table.strategy.tolist() == ["beam"] * 2 + ["gplearn"] * 2
+    assert table.problem.tolist()[:2] == table.problem.tolist()[2:] and (table.r2[2:] < 0.01).all()
+    assert len(baselines.measure_same_time([row], path, networks, ["gplearn"])) == 4 and len(asked) == 2  # nothing twice
+    assert len(read_grid([row], path, networks, ["gplearn"])) == 4 and len(read_grid([row], path, networks)) == 2
+    monkeypatch.setattr(baselines.importlib.metadata, "version", lambda name: "2.0")
+    baselines.measure_same_time([row], path, networks, ["gplearn"])
+    assert len(asked) == 4  # another version, other numbers
 
 
 # ---- baselines --------------------------------------------------------------------------------------------------------------
