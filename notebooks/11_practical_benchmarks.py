@@ -66,8 +66,8 @@ from nsr.evaluation import network_for, percent, results_path
 from nsr.feynman import equations
 from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, save, style_of, use_style
 from nsr.notation import to_infix
-from nsr.practical import PMLB, SETS, PracticalRow, black_box_data, folder_of
-from nsr.practical import measure_grid, measure_practical, practical_set, read_grid
+from nsr.practical import SETS, PracticalRow, black_box_data, measure_grid, measure_practical
+from nsr.practical import practical_set, read_grid
 from nsr.strategies.names import by_name
 from nsr.units import Units
 
@@ -88,9 +88,9 @@ for kind in ("full", "full-gvs"):
 trained, sets = networks["full"], list(SETS)
 titles = dict(zip(SETS, ("AI-Feynman", "five variables", "black box")))
 try:
-    folder_of(PMLB)
-except FileNotFoundError as missing:
-    print(missing, "Without it there is no black-box part.")
+    black_box_data("192_vineyard")
+except OSError as missing:  # no folder with the data, or no network to fetch them
+    print(missing, "Without them there is no black-box part.")
     sets.remove("black_box")
 print(f"{trained.name}: {len(trained.vocabulary.operators)} operators,",
       f"{len(trained.templates):,} training templates")

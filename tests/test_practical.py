@@ -61,6 +61,21 @@ def test_units_leave_training_data_alone_and_tame_the_rest():
     assert unit(np.full(3, 7.0)) == (0.0, 1.0) and np.isfinite(unit(np.full(3, 1e9))).all()
 
 
+def test_no_constant_is_too_small_or_too_large_to_come_back():
+    """Judge: the expression itself, in the units that were searched in; a value is allowed to be infinite, an error is not."""
+    units = Units((0.0, 2000.0), (100.0, 8.0), 5.0, 1e6)
+    X = np.random.default_rng(0).uniform([10, 1990], [300, 2010], (20, 2))
+    for prefix in (("mul", "x1", "mul", "C", "x2"), ("mul", "x1", "add", "mul", "C", "x2", "C"), ("div", "x1", "mul", "C", "x2"),
+                   ("pow5", "mul", "C", "x1"), ("exp", "mul", "C", "x1"), ("div", "C", "add", "C", "x1"), ("sub", "mul", "C", "x1", "mul", "C", "x1")):
+        for value in (0.0, 1e-320, 1.0, 1e200, -1e308):
+            constants = (value,) * prefix.count("C")
+            with np.errstate(all="ignore"):
+                before, (back, numbers) = evaluate(prefix, units.x(X), constants), units.back(prefix, constants)
+                after = evaluate(back, X, numbers) if np.isfinite(numbers).all() else np.full(20, np.nan)
+            both = np.isfinite(before) & np.isfinite(after) & (abs(value) < 1e100)
+            assert np.allclose(units.y(after[both]), before[both], rtol=1e-6, atol=1e-6)
+
+
 # ---- bags and choice --------------------------------------------------------------------------------------------------------
 
 def test_bags_are_samples_of_the_points():
