@@ -20,6 +20,22 @@ except ModuleNotFoundError as error:
     sys.exit(missing(error))
 
 
+def _publish(name: str) -> int:
+    """Say what was copied and how large it is, or why nothing was."""
+    from nsr import checkpoint  # late: it brings torch along
+    from nsr.records import short
+
+    try:
+        folder = checkpoint.publish(name)
+    except checkpoint.CheckpointError as error:
+        print(error, file=sys.stderr)
+        return 2
+    sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
+    print(f"{short(folder)}: " + ", ".join(f"{part} {size / 1e6:.1f} MB" for part, size in sizes.items())
+          + f"; {sum(sizes.values()) / 1e6:.1f} MB in all")
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what a command line asks for and return its exit code: 0 done, 1 a notebook failed, 2 the request made no sense."""
     parser = argparse.ArgumentParser(prog="python -m nsr", description="Run the book of notebooks, sweep one of them, train a network, or copy the book for a class.")
@@ -40,13 +56,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     train = commands.add_parser("train", help="train a network and keep its weights")
     train.add_argument("name", help="which network, for instance nesymres")
 
+    publish = commands.add_parser("publish", help="copy a finished network from outputs/training to outputs/reference, to be committed")
+    publish.add_argument("name", help="which network, for instance nesymres")
+
     copies = {kind: commands.add_parser(kind, help=text) for kind, text in (
         ("student", "write copies of the notebooks without the solutions"), ("teacher", "write copies with a plan of the lesson"))}
     for command in copies.values():
         command.add_argument("notebook", nargs="?", default="all", help="a number (04), a name or its beginning, or 'all' (default)")
         command.add_argument("--to", type=Path, metavar="FOLDER", help="where to (default: outputs/student or outputs/teacher)")
 
-    for command in (run, sweep, train, *copies.values()):
+    for command in (run, sweep, train, publish, *copies.values()):
         command.add_argument("--scale", default="laptop", metavar="|".join(lab.SCALES), help="how large (default: laptop)")
     for command in (run, train):
         command.add_argument("-p", dest="overrides", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="set a parameter")
@@ -58,6 +77,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command in copies:
             classroom.write(options.command, options.notebook, options.scale, options.to)
             return 0
+        if options.command == "publish":
+            lab.check_scale(options.scale)
+            return _publish(f"{options.scale}/{options.name}")
         overrides = dict(options.overrides)
         if options.command == "run":
             return lab.run_all(options.scale, only=options.notebook, overrides=overrides, limit=options.limit, force=options.force)

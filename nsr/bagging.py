@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from nsr.choice import promising
 from nsr.engine import Budget, Model, Strategy, solve_all
 from nsr.oracle import Oracle, Verify, verify_all
 from nsr.problem import Problem
 from nsr.results import Result
 from nsr.units import Units
 
-KEPT = 30  # candidates of each bag that are fitted to all points
+KEPT = 20  # candidates of each bag that are fitted to all points: so many of the best fits and of the shortest descriptions
 
 
 def bags_of(problem: Problem, n_bags: int, bag_size: int, rng: np.random.Generator) -> list[Problem]:
@@ -37,7 +38,7 @@ def bags_of(problem: Problem, n_bags: int, bag_size: int, rng: np.random.Generat
         rows = np.sort(rng.choice(P, size, replace=False))
         if np.ptp(problem.y[rows]) == 0:  # a bag needs two values of y: take one point of each end in
             rows[:2] = problem.y.argmin(), problem.y.argmax()
-        bags.append(Problem(problem.X[rows], problem.y[rows], f"{problem.name}/{len(bags)}"))
+        bags.append(Problem(problem.X[rows], problem.y[rows], f"{problem.name}/{len(bags)}", floor=problem.floor))
     return bags
 
 
@@ -55,17 +56,17 @@ def solve_bagged(problems: Sequence[Problem], strategy: Strategy, model: Model, 
     flat = solve_all([bag for group in bags for bag in group], strategy, model, budget=each, seed=seed, progress=progress,
                      reference=reference)
     parts = [[flat.pop(0) for _ in group] for group in bags]
-    pending = [(Oracle(p), _pooled(found)) for p, found in zip(ready, parts) if not (len(found) == 1 and found[0].problem is p)]
+    pending = [(Oracle(p), _pooled(p, found)) for p, found in zip(ready, parts) if not (len(found) == 1 and found[0].problem is p)]
     verify_all([(oracle, request) for oracle, request in pending if request.prefixes])
     judged = {id(oracle.problem): oracle for oracle, _ in pending}
     return [_result(judged[id(p)], found, reference) if id(p) in judged else found[0] for p, found in zip(ready, parts)]
 
 
-def _pooled(found: Sequence[Result]) -> Verify:
+def _pooled(problem: Problem, found: Sequence[Result]) -> Verify:
     """The best candidates of all bags, each with the constants it had there to start from."""
     best: dict = {}
     for result in found:
-        for candidate in [c for c in result.candidates if c.valid][:KEPT]:
+        for candidate in promising(result.candidates, KEPT, len(result.problem.y), problem.floor):
             best.setdefault(candidate.prefix, candidate)
     chosen = list(best.values())
     return Verify(tuple(c.prefix for c in chosen), tuple(c.log_prob for c in chosen), tuple(c.constants or None for c in chosen),

@@ -5,16 +5,23 @@ defaults for the rest; what ends them is the clock.
 """
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import math
 import time
 import warnings
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nsr.checkpoint import Trained
+from nsr.grids import Job, fill
 from nsr.numerics import r2_score
 from nsr.oracle import FAILED
+from nsr.practical import PracticalRow, job_of, practical_set
 from nsr.problem import Problem
 from nsr.records import progress
 
@@ -72,7 +79,7 @@ def measure_baselines(problems: list[Problem], seconds: float, seed: int = 0, na
     import pandas as pd
 
     rows = []
-    for name, problem in progress([(n, p) for n in names or available() for p in problems], label="baselines"):
+    for name, problem in progress([(n, p) for n in names or available() for p in problems], label=" and ".join(names or available())):
         started, answer, given, fresh, why = time.perf_counter(), "", FAILED, FAILED, ""
         try:
             model, answer = fit_baseline(name, problem.X, problem.y, seconds, seed)
@@ -81,5 +88,22 @@ def measure_baselines(problems: list[Problem], seconds: float, seed: int = 0, na
         except (ValueError, ArithmeticError, RuntimeError) as error:  # a failure is a failure, and the others go on
             why = str(error)
         rows.append({"strategy": name, "problem": problem.name, "seed": seed, "answer_infix": answer, "r2": fresh, "r2_given": given,
-                     "seconds": round(time.perf_counter() - started, 3), "why": why, **columns})
+                     "seconds": round(time.perf_counter() - started, 3), "why": why, "stopped": "", **columns})
     return pd.DataFrame(rows)
+
+
+def measure_same_time(rows: Iterable[PracticalRow], path: Path, networks: Mapping[str, Trained], names: list[str] | None = None) -> pd.DataFrame:
+    """Each row, whose budget is some seconds per problem, and then the baselines with these problems and seconds; see `nsr.grids.fill`."""
+    jobs = []
+    for row in rows:
+        jobs.append(job_of(row, networks[row.weights]))
+        for name in names or available():
+            about = {"test_set": row.test_set, "noise": row.noise, "n_points": row.n_points, "limit": row.limit, "seconds": row.budget.seconds}
+            version = {"weights": name, "weights_digest": importlib.metadata.version(name)}  # another version's numbers are dropped
+            jobs.append(Job(f"{name} {row.test_set}", {"strategy": name, "seed": row.seed, **about, **version}, partial(_lines, name, row)))
+    return fill(jobs, path)
+
+
+def _lines(name: str, row: PracticalRow) -> pd.DataFrame:
+    problems = practical_set(row.test_set, seed=row.seed, n_points=row.n_points, n_fresh=row.n_points, noise=row.noise, limit=row.limit)
+    return measure_baselines(problems, row.budget.seconds, row.seed, [name], test_set=row.test_set, noise=row.noise)

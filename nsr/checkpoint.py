@@ -3,7 +3,7 @@
 A run in progress keeps one file, `latest.safetensors`: weights, optimiser and log of shown sequences as tensors, the rest as JSON in the
 file's own header, so that one rename replaces all of it. A finished network is a folder in outputs/reference/<scale>/<name>/:
 
-    weights.safetensors   about.json   seen.safetensors   templates.txt.gz
+    weights.safetensors   about.json   templates.txt.gz   seen.safetensors (unless it is too large to be committed)
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from .records import OUTPUTS, REFERENCE, atomic_write, short, to_json
 FORMAT = "nsr-checkpoint-1"
 LAYERS, SIZE = 1000, 2**20  # no network that we could load is larger
 LATEST = "latest.safetensors"
+SEEN = "seen.safetensors"
+LARGEST_LOG = 4_000_000  # bytes: a log of shown sequences above this is not published, for a network may take 15 MB in all
 
 
 class CheckpointError(RuntimeError):
@@ -153,9 +155,17 @@ class Trained:
 
     @cached_property
     def seen(self) -> Seen:
-        """The sequences really shown, constants included as C."""
-        tensors, _ = read(self.folder / "seen.safetensors")
+        """The sequences really shown, constants included as C; see `has_seen`."""
+        if not self.has_seen:
+            raise CheckpointError(f"The log of what {self.name!r} was shown is too large to be shipped with it; its training templates are there. "
+                                  f"Training it here makes the log: {train_command(self.name)}")
+        tensors, _ = read(self.folder / SEEN)
         return Seen(tensors["seen.hashes"].numpy(), tensors["seen.counts"].numpy())
+
+    @property
+    def has_seen(self) -> bool:
+        """Whether the log of shown sequences came along."""
+        return (self.folder / SEEN).exists()
 
     def snapshots(self) -> dict[int, Path]:
         """The steps at which weights were kept, with their files (in half precision); only where the network was trained."""
@@ -176,14 +186,22 @@ def training_folder(name: str) -> Path:
     return OUTPUTS / "training" / name
 
 
+def train_command(name: str) -> str:
+    """What to type to train a network.
+
+    >>> train_command("laptop/full"), train_command("tiny/gvs")
+    ('python -m nsr train full', 'python -m nsr train gvs --scale tiny')
+    """
+    scale, _, short_name = name.rpartition("/")
+    return f"python -m nsr train {short_name}" + (f" --scale {scale}" if scale not in ("", "laptop") else "")
+
+
 def load(name: str, device: str = "cpu") -> Trained:
     """A trained network by name, e.g. `load("laptop/nesymres")`: shipped in outputs/reference, or just trained here."""
     name = name if "/" in name else f"laptop/{name}"
     places = [folder for folder in (OUTPUTS / "reference" / name, REFERENCE / name, training_folder(name) / "final") if (folder / "about.json").exists()]
     if not places:
-        scale, short_name = name.split("/", 1)
-        command = f"python -m nsr train {short_name}" + (f" --scale {scale}" if scale != "laptop" else "")
-        raise FileNotFoundError(f"No weights for {name!r} in outputs/reference. Run: {command}")
+        raise FileNotFoundError(f"No weights for {name!r} in outputs/reference. Run: {train_command(name)}")
     return load_folder(places[0], name, device)
 
 
@@ -213,18 +231,21 @@ def export(folder: Path, network: Network, vocabulary: Vocabulary, templates: It
     spelled = {"name": vocabulary.name, "n_variables": vocabulary.n_variables, "tokens": list(vocabulary.tokens)}
     lines = "\n".join(sorted(" ".join(template) for template in templates)) + "\n"
     write(folder / "weights.safetensors", network.state_dict(), {})
-    write(folder / "seen.safetensors", seen.tensors(), {})
+    write(folder / SEEN, seen.tensors(), {})
     atomic_write(folder / "templates.txt.gz", gzip.compress(lines.encode(), mtime=0))
     atomic_write(folder / "about.json", to_json({"config": asdict(network.config), "vocabulary": spelled, **about}) + "\n")
     return folder
 
 
 def publish(name: str) -> Path:
-    """Copy a finished network from outputs/training to outputs/reference, the folder that is committed."""
-    source, target = training_folder(name), OUTPUTS / "reference" / name
-    if not (source / "final" / "about.json").exists():
-        raise CheckpointError(f"The training of {name!r} has not finished: there is no {short(source / 'final')}.")
+    """Copy a finished network from outputs/training to outputs/reference, the folder that is committed; a large log stays behind."""
+    source, target = training_folder(name) / "final", OUTPUTS / "reference" / name
+    if not (source / "about.json").exists():
+        raise CheckpointError(f"The training of {name!r} has not finished: there is no {short(source)}. Run: {train_command(name)}")
     target.mkdir(parents=True, exist_ok=True)
-    for part in ("weights.safetensors", "seen.safetensors", "templates.txt.gz", "about.json"):
-        atomic_write(target / part, (source / "final" / part).read_bytes())
+    (target / "about.json").unlink(missing_ok=True)  # without it the folder counts as incomplete
+    small = (source / SEEN).stat().st_size <= LARGEST_LOG
+    (target / SEEN).unlink(missing_ok=True)
+    for part in ("weights.safetensors", "templates.txt.gz", *([SEEN] if small else []), "about.json"):
+        atomic_write(target / part, (source / part).read_bytes())
     return target

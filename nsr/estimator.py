@@ -20,13 +20,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nsr.bagging import solve_bagged
 from nsr.canonical import canonical, template_of
 from nsr.checkpoint import Trained, load, load_folder
-from nsr.choice import description_length, pareto
+from nsr.choice import by_length, description_length, pareto, promising
 from nsr.engine import Budget, Strategy
 from nsr.expressions import VARIABLES, Prefix
 from nsr.notation import to_infix, to_latex, to_sympy
 from nsr.numerics import evaluate, r2_score
 from nsr.oracle import Candidate, Oracle
-from nsr.problem import Problem
+from nsr.problem import Problem, rounding_floor
+from nsr.pruning import plainer
 from nsr.tables import check_table, default_names, symbols_for
 from nsr.units import Units
 
@@ -34,17 +35,19 @@ if TYPE_CHECKING:
     import pandas as pd
     import sympy
 
-DEFAULT_STRATEGY = "beam"  # the best in our own comparison (chapters 09 and 11)
+DEFAULT_STRATEGY = "local"  # the best in our own comparison at equal candidates (chapters 09 and 13)
+BEAM_SIZES = {"beam": 50, "tpsr": 1, "gvs+tpsr": 1}  # of strategies given by name; 5 for all others, as in that comparison
 NETWORKS = {"plain": ("laptop/full", "laptop/nesymres"), "gvs": ("laptop/full-gvs", "laptop/gvs")}  # the first that is there
-LISTED = 200  # candidates in equations_: those that fit best
+LISTED = 100  # candidates in equations_: so many of the best fits and of the shortest descriptions
+PLAINER = 5  # of the latter are tried with fewer constants and functions
 
 
 class NSRegressor(RegressorMixin, BaseEstimator):
     """Find a formula for y in the columns of X, with a trained network and a test-time strategy.
 
     weights       a network by name ("laptop/full"), the folder of one, or "auto": the best that is there for the strategy
-    strategy      a name ("beam", "tpsr", "gvs", "families", "local" …) or a strategy object such as `TPSR(rollouts=6)`
-    beam_size     beam of a strategy that is given by name
+    strategy      a name ("local", "beam", "tpsr", "gvs", "families" …) or a strategy object such as `TPSR(rollouts=6)`
+    beam_size     beam of a strategy that is given by name; None: the size that our comparison gave it
     n_bags        searches on different sub-samples of at most `bag_size` rows; all candidates are judged on all rows
     columns       when X has more columns than the network has variables: "forest" (impurity importance in extremely randomised trees,
                   which sees interactions), "mutual_info" (each column alone), or the columns to use, by name or number
@@ -53,18 +56,18 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     max_time      seconds for the search; None: until the strategy ends by itself
     random_state  a number makes the fit repeatable (as long as max_time is not what ends it)
 
-    After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, r2 on the rows given, novel = its template
+    After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, constants fitted, r2 on the rows given, novel = its template
     is not in the network's training set); `pareto_front_`, those that no shorter one beats; `formula_`, the answer as text;
     `columns_`, the columns that were searched in. Formulas are in the units of X and y. Where a formula has no finite value, `predict`
     returns the mean of y and warns.
 
-    >>> NSRegressor(strategy="tpsr", max_time=30)
-    NSRegressor(max_time=30, strategy='tpsr')
+    >>> NSRegressor(strategy="tpsr", max_time=60)
+    NSRegressor(max_time=60, strategy='tpsr')
     """
 
-    def __init__(self, weights: str = "auto", strategy: str | Strategy = DEFAULT_STRATEGY, *, beam_size: int = 50, n_bags: int = 3,
-                 bag_size: int = 200, columns: str | Sequence = "forest", selection: str = "short", max_time: float | None = 60.0,
-                 random_state: Any = None, verbose: bool = False):
+    def __init__(self, weights: str = "auto", strategy: str | Strategy = DEFAULT_STRATEGY, *, beam_size: int | None = None,
+                 n_bags: int = 3, bag_size: int = 200, columns: str | Sequence = "forest", selection: str = "short",
+                 max_time: float | None = 30.0, random_state: Any = None, verbose: bool = False):
         self.weights = weights
         self.strategy = strategy
         self.beam_size = beam_size
@@ -104,7 +107,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         if self.selection not in ("short", "r2"):
             raise ValueError(f"selection is {self.selection!r}; choose 'short' or 'r2'.")
         for name, least in (("beam_size", 1), ("n_bags", 1), ("bag_size", 2)):
-            if getattr(self, name) < least:
+            if getattr(self, name) is not None and getattr(self, name) < least:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least {least}.")
         if self.max_time is not None and self.max_time <= 0:
             raise ValueError(f"max_time is {self.max_time!r}; it must be a number of seconds, or None for no limit.")
@@ -137,22 +140,25 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         line = ("C",)
         for name in VARIABLES[: X.shape[1]]:
             line = ("add", "mul", "C", name, *line)
-        yardsticks = Oracle(problem).verify([("C",), line], note="yardstick")
-        found = {c.prefix: c for c in [*yardsticks, *result.candidates[:LISTED]] if c.valid}
+        oracle = Oracle(problem)
+        yardsticks = oracle.verify([("C",), line], note="yardstick")
+        listed = promising(result.candidates, LISTED, len(y), problem.floor)
+        plain = [plainer(c, oracle) for c in by_length(listed, len(y), problem.floor)[:PLAINER]]
+        found = {c.prefix: c for c in [*yardsticks, *listed, *plain] if c.valid}
         return units, list(found.values())
 
     def _tabulate(self, units: Units, candidates: list[Candidate], X: np.ndarray, y: np.ndarray, trained: Trained) -> None:
         """Everything about the candidates, in the user's units, the answer first."""
         import pandas as pd
 
-        rows = []
+        rows, floor = [], rounding_floor(y)
         for c in candidates:
             prefix, constants = units.back(c.prefix, c.constants)
             r2 = r2_score(y, evaluate(prefix, X, constants)) if np.isfinite(constants).all() else -np.inf
             if r2 > -np.inf:
                 searched = c.note != "yardstick"
-                rows.append({"complexity": len(prefix), "r2": r2, "novel": searched and template_of(c.prefix) not in trained.templates,
-                             "description_length": description_length(r2, len(y), len(c.prefix), len(c.constants)),
+                rows.append({"complexity": len(prefix), "constants": len(c.constants), "r2": r2, "novel": searched and template_of(c.prefix) not in trained.templates,
+                             "description_length": description_length(r2, len(y), len(c.prefix), len(c.constants), floor),
                              "equation": self._named(to_infix(prefix, constants or None, digits=6)),
                              "source": "search" if searched else "yardstick", "formula": (prefix, constants), "same": canonical(c.prefix)})
         key = {"short": lambda r: (r["description_length"], r["complexity"]), "r2": lambda r: (-r["r2"], r["complexity"])}[self.selection]
@@ -224,7 +230,7 @@ def column_importance(X: np.ndarray, y: np.ndarray, criterion: str, seed: int) -
 
 def default_weights(strategy: Strategy) -> str:
     """The network for a strategy: prompted for NSR-gvs, plain for the others; all operators if it is there."""
-    kind = "gvs" if strategy.name.startswith("gvs") else "plain"
+    kind = "gvs" if "gvs" in strategy.name else "plain"
     for name in NETWORKS[kind]:
         try:
             _network(name)
@@ -240,7 +246,7 @@ def _network(weights: str) -> Trained:
     return load_folder(folder) if (folder / "about.json").exists() else load(weights)
 
 
-def _by_name(name: str, beam_size: int) -> Strategy:
+def _by_name(name: str, beam_size: int | None) -> Strategy:
     from nsr.strategies.names import by_name
 
-    return by_name(name, beam_size)
+    return by_name(name, beam_size or BEAM_SIZES.get(name, 5))

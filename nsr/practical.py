@@ -29,12 +29,12 @@ from nsr.engine import Budget, Strategy
 from nsr.expressions import FULL, Prefix, is_valid, variables
 from nsr.feynman import equations
 from nsr.generator import TreeRecipe, template_stream
-from nsr.grids import Job, fill, weights_digest
+from nsr.grids import Job, fill, read_rows, weights_digest
 from nsr.numerics import evaluate
 from nsr.oracle import FAILED, r2_fresh
 from nsr.parsing import parse
 from nsr.problem import HALF_MAX, Problem, ProblemError
-from nsr.records import OUTPUTS, ROOT
+from nsr.records import OUTPUTS, ROOT, clock, short
 from nsr.results import Result
 
 if TYPE_CHECKING:
@@ -61,8 +61,9 @@ def folder_of(kind: str) -> Path:
     places = [Path(chosen)] if chosen else [ROOT.parent / "shared" / kind, OUTPUTS / kind]
     found = next((place for place in places if place.is_dir()), None)
     if found is None:
-        raise FileNotFoundError(f"There is no folder {' or '.join(place.name for place in places)!r} with the data. "
-                                f"Set the environment variable NSR_{kind.upper()} to where they are.")
+        fetched = "; or pip install pmlb, which fetches them as they are asked for" if kind == PMLB else ""
+        raise FileNotFoundError(f"There is no folder {' or '.join(map(short, places))} with the data. "
+                                f"Set the environment variable NSR_{kind.upper()} to where they are{fetched}.")
     return found
 
 
@@ -150,7 +151,7 @@ def black_box_data(name: str, folder: Path | str | None = None) -> tuple[np.ndar
         try:
             pmlb = importlib.import_module("pmlb")
         except ImportError:
-            raise FileNotFoundError(f"{name} is not in {home}. Set NSR_PMLB to a folder with pmlb's data, or pip install pmlb to "
+            raise FileNotFoundError(f"{name} is not in {short(home)}. Set NSR_PMLB to a folder with pmlb's data, or pip install pmlb to "
                                     "fetch them.") from None
         table = pmlb.fetch_data(name, local_cache_dir=str(home))
     inputs = table.drop(columns="target")
@@ -212,12 +213,34 @@ def measure_practical(trained: Trained, row: PracticalRow, label: str | None = N
 
 
 def _r2_short(result: Result) -> float:
-    choice = shortest(result.candidates, len(result.problem.y))
+    choice = shortest(result.candidates, len(result.problem.y), result.problem.floor)
     return FAILED if choice is None else r2_fresh(result.problem, choice)
+
+
+def job_of(row: PracticalRow, trained: Trained) -> Job:
+    """A row as `nsr.grids.fill` wants it."""
+    label = f"{row.strategy.name} {row.test_set}" + (f" {row.noise:.0%} noise" if row.noise else "")
+    return Job(label, row.parameters(trained), partial(measure_practical, trained, row, label))
 
 
 def measure_grid(grid: Iterable[PracticalRow], path: Path, networks: Mapping[str, Trained]) -> pd.DataFrame:
     """Measure the rows that the table at `path` does not have yet (see `nsr.grids.fill`); returns the whole table."""
-    jobs = [Job(f"{row.strategy.name} {row.test_set}", row.parameters(networks[row.weights]), partial(measure_practical, networks[row.weights], row))
-            for row in grid]
-    return fill(jobs, path)
+    return fill([job_of(row, networks[row.weights]) for row in grid], path)
+
+
+def read_grid(grid: Iterable[PracticalRow], path: Path, networks: Mapping[str, Trained], others: Sequence[str] = ()) -> pd.DataFrame | None:
+    """The lines of these very rows that the table at `path` has, with those of `others` (baselines); says what it is and what is missing.
+
+    None if it has none: it is not there, or was made with other weights or parameters.
+    """
+    jobs = {job.run: job.label for job in (job_of(row, networks[row.weights]) for row in grid)}
+    table, births = read_rows(path)
+    table = table[table["run"].isin(jobs) | (table["strategy"].isin(others) if "strategy" in table else False)]
+    there, name = [run for run in jobs if run in births], path.name.split(".")[0]
+    if not there:
+        print(f"{name}: there is no table of these weights and parameters yet")
+        return None
+    missing = f"; missing: {', '.join(label for run, label in jobs.items() if run not in births)}" if len(there) < len(jobs) else ""
+    spent = sum(births[run]["seconds"] for run in births if run in set(table["run"]))
+    print(f"{name}: {len(table):,} lines, {max(births[run]['date'] for run in there)[:10]}, {clock(spent)}{missing}")
+    return table.reset_index(drop=True)

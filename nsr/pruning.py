@@ -1,6 +1,6 @@
 """Short answers: constants that the data cannot tell from 0, ±1 or a quarter turn are taken out of a fitted expression.
 
-    cost(e) = P·ln(1 − R²) + price·ln(P)·K                          (1 − R² no smaller than rounding; among equals fewer tokens)
+    cost(e) = P·ln(1 − R²) + price·ln(P)·K                          (1 − R² no smaller than y's rounding; among equals fewer tokens)
 
 is Schwarz's criterion for price = 1; with the default of 2 one constant in four hundred survives pure noise at P = 100, not one in
 thirty.  Where to set constants is planned with the linearised model; whether that was right, the oracle says.
@@ -14,9 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsr.choice import by_length, price_of_a_constant
+from nsr.edits import edits
 from nsr.expressions import CONSTANT, Prefix, spans
 from nsr.numerics import gradient
-from nsr.oracle import NOISE, Candidate, Verify
+from nsr.oracle import NOISE, Candidate, Oracle, Verify, verify_all
 from nsr.problem import Problem
 from nsr.simplification import ODD, QUARTER, Valued, simplify
 
@@ -24,7 +26,7 @@ PRICE = 2.0  # of a constant, in units of ln P
 TRIES = 8  # verifications that one pruning may ask for
 
 
-def cost(candidate: Candidate, n_points: int, price: float = PRICE) -> float:
+def cost(candidate: Candidate, n_points: int, price: float = PRICE, floor: float = 0.0) -> float:
     """P·ln(1 − R²) + price·ln(P)·K, infinite for a failure.
 
     >>> round(cost(Candidate(("sin", "mul", "C", "x1"), r2=0.9), 100), 2)
@@ -33,7 +35,7 @@ def cost(candidate: Candidate, n_points: int, price: float = PRICE) -> float:
     if not candidate.valid:
         return math.inf
     tokens = 1e-6 * len(candidate.prefix)
-    return n_points * math.log(max(1.0 - candidate.r2, NOISE)) + price * math.log(n_points) * candidate.prefix.count(CONSTANT) + tokens
+    return n_points * math.log(max(1.0 - candidate.r2, NOISE, floor)) + price * math.log(n_points) * candidate.prefix.count(CONSTANT) + tokens
 
 
 # ----------------------------------------------------------------------------------------------------------------- plan
@@ -98,7 +100,7 @@ def plan(candidate: Candidate, problem: Problem, price: float = PRICE, banned: C
     scale[scale == 0] = 1.0
     A = (J / scale).T @ (J / scale)  # (K, K)
     inverse = np.linalg.pinv(A + 1e-14 * np.eye(len(c)), rcond=1e-15, hermitian=True)
-    rss, worth = max(1.0 - candidate.r2, NOISE), price * math.log(P)
+    rss, worth = max(1.0 - candidate.r2, NOISE, problem.floor), price * math.log(P)
     places = [t for t in targets(candidate.prefix, candidate.constants) if (t.k, t.value) not in banned]
     free, steps = set(range(len(c))), []
 
@@ -158,7 +160,7 @@ def prune(candidate: Candidate, problem: Problem, price: float = PRICE) -> Gener
         if prefix == best.prefix:
             break
         found = (yield Verify((prefix,), (best.log_prob,), (start or None,), starts=1, note="pruned"))[0]
-        if cost(found, P, price) < cost(best, P, price) + 1e-5:  # a change of signs may cost a token
+        if cost(found, P, price, problem.floor) < cost(best, P, price, problem.floor) + 1e-5:  # a change of signs may cost a token
             best, banned = found, set()
             steps = plan(best, problem, price)
         elif len(steps) > 1:
@@ -168,4 +170,43 @@ def prune(candidate: Candidate, problem: Problem, price: float = PRICE) -> Gener
             steps = plan(best, problem, price, banned)
         if not steps:
             break
+    return best
+
+
+def pruned(candidate: Candidate, oracle: Oracle, price: float = PRICE) -> Candidate:
+    """`prune`, with the verifications done now.
+
+    >>> line = Oracle(Problem([[0.0], [1.0], [2.0], [3.0]], [0.1, 2.0, 3.9, 6.1]))
+    >>> pruned(line.verify([("add", "C", "mul", "C", "x1")])[0], line).prefix
+    ('mul', 'C', 'x1')
+    """
+    steps, answer = prune(candidate, oracle.problem, price), None
+    while True:
+        try:
+            asked = steps.send(answer)
+        except StopIteration as end:
+            return end.value
+        answer = verify_all([(oracle, asked)])[0]
+
+
+def plainer(candidate: Candidate, oracle: Oracle, rounds: int = 4) -> Candidate:
+    """Prune, then take a function or one side of an operator away and prune again, as long as the description gets shorter (nsr.choice).
+
+    What a search adds to a formula is sometimes there for its constants only, like the tangent of a hundredth of x.
+
+    >>> x = np.linspace(1, 2, 50)
+    >>> line = Oracle(Problem(x[:, None], np.round(3 * x, 3)))
+    >>> plainer(line.verify([("mul", "C", "tan", "mul", "C", "x1")])[0], line).prefix
+    ('mul', 'C', 'x1')
+    """
+    P, floor = len(oracle.problem.y), oracle.problem.floor
+    price = price_of_a_constant(P)
+    best = pruned(candidate, oracle, price)
+    for _ in range(rounds):
+        fewer = dict.fromkeys(edit.prefix for edit in edits(best.prefix, (), (), (), kinds=("unwrap", "drop")))
+        found = [c for c in oracle.verify(fewer, starts=2, note="plainer") if c.valid]
+        first = next((pruned(c, oracle, price) for c in by_length(found, P, floor)), best)
+        if by_length([best, first], P, floor)[0] is best:
+            break
+        best = first
     return best

@@ -91,7 +91,7 @@ class Run:
             pad_to=4 if wants_compiling(t.compile, place.device) else 1, rank=place.rank, world=place.world,
         )  # fmt: skip
         self.progress = Progress()
-        if t.start_from:  # what the first training showed has been seen
+        if t.start_from and found.has_seen:  # what the first training showed has been seen, if its log came along
             self.progress.shown = found.seen.as_counts()
         self.learn = Learner(Objective(self.network), place, t.compile)
 

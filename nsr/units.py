@@ -74,7 +74,7 @@ class Units:
         if self.trivial:
             return problem
         fresh = {} if problem.X_fresh is None else {"X_fresh": self.x(problem.X_fresh), "y_fresh": self.y(problem.y_fresh)}
-        return Problem(self.x(problem.X), self.y(problem.y), problem.name, **fresh)
+        return Problem(self.x(problem.X), self.y(problem.y), problem.name, **fresh, floor=problem.floor)
 
     def back(self, prefix: Prefix, constants: Constants) -> Parsed:
         """A formula t = f(z) as y = g(x) in the user's units, with constants joined wherever they meet.
@@ -91,7 +91,8 @@ class Units:
             if not args:
                 d = VARIABLES.index(token)
                 return _Piece(1 / self.scale[d], -self.shift[d] / self.scale[d], ((token,), ()))
-            return _apply(token, *args)
+            piece = _apply(token, *args)
+            return piece if piece.a else _Piece(0.0, piece.b, None)  # a fitted factor may be 0, or vanish in these units
 
         inner = fold(prefix, visit)
         return _written(_Piece(self.y_scale * inner.a, self.y_shift + self.y_scale * inner.b, inner.tree))
@@ -173,7 +174,7 @@ def _apply(token: str, p: _Piece, q: _Piece | None = None) -> _Piece:
     if p.tree is None:
         return _Piece(0.0, float(evaluate((token, CONSTANT), np.zeros((1, 1)), (p.b,))[0]), None)
     if token in _POWERS and p.b == 0:
-        return _Piece(p.a ** _POWERS[token], 0.0, _call(token, p.tree))
+        return _Piece(math.prod([p.a] * _POWERS[token]), 0.0, _call(token, p.tree))  # beyond the largest number: inf, where ** raises
     if token == "sqrt" and p.b == 0 and p.a > 0:
         return _Piece(math.sqrt(p.a), 0.0, _call(token, p.tree))
     if token == "exp" and abs(p.b) < 300:  # exp(a·u + b) = exp(b)·exp(a·u)

@@ -14,9 +14,10 @@ from sklearn.utils.estimator_checks import check_estimator
 from tiny_full import tiny_full
 
 from nsr import NSRegressor, srbench
+from nsr.canonical import canonical
 from nsr.choice import pareto
 from nsr.estimator import column_importance, default_weights
-from nsr.strategies import BeamSearch
+from nsr.strategies import GVS, BeamSearch, LocalSearch
 from nsr.tables import TableError
 
 CANNOT_APPLY: dict[str, str] = {}  # checks of scikit-learn that NSRegressor does not pass, and why
@@ -54,6 +55,23 @@ def test_formula_in_the_units_and_names_of_the_table(table):
         expected = np.broadcast_to(f(*X.to_numpy().T), len(X))
         assert np.allclose(model.predict(X, row), expected, rtol=1e-6)
     assert r"\mathrm{mass\_kg}" in model.latex() and model.formula_ in str(model.equations_["equation"].iloc[0])
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3])
+def test_no_term_is_added_to_explain_rounding(digits):
+    X = np.random.default_rng(5).uniform(0.5, 4.0, (30, 2))
+    model = NSRegressor("laptop/nesymres", n_bags=1, random_state=0).fit(X, np.round(2.5 * np.sin(X[:, 0]) + X[:, 1], digits))
+    prefix, constants = model._formulas[0]
+    assert canonical(prefix) == canonical(("add", "mul", "C", "sin", "x1", "x2")) and abs(constants[0] - 2.5) < 0.1**digits
+    assert model.pareto_front_["r2"].max() > model.equations_["r2"][0]  # longer ones do fit the rounding better
+
+
+def test_with_noise_the_plain_formula_is_found_and_chosen():
+    rng = np.random.default_rng(6)
+    X = rng.uniform(0.5, 4.0, (60, 2))
+    model = NSRegressor("laptop/nesymres", strategy=LocalSearch(candidates=150), n_bags=2, random_state=0, max_time=None)
+    model.fit(X, 2.5 * np.sin(X[:, 0]) + X[:, 1] + 0.05 * rng.standard_normal(60))
+    assert canonical(model._formulas[0][0]) == canonical(("add", "mul", "C", "sin", "x1", "x2"))
 
 
 def test_table_of_candidates_and_its_front(table):
@@ -114,7 +132,22 @@ LINE = [1.0, 2.0, 4.0, 3.0]
     (pd.concat([GOOD, GOOD["a"]], axis=1), LINE, "two columns named 'a'. Rename"),
     (GOOD, [2.0] * 4, "y is the constant 2 in all 4 rows"),
     (GOOD, [1.0, None, 2.0, 3.0], "y has 1 missing value"),
-    (GOOD, ["low", "high", "low", "low"], "y holds text, such as 'low'"),
+    (GOOD, ["low", "high", "low", "low"], "y holds text, such as 'low'. A formula's values are numbers"),
+    (GOOD.assign(b=["1,5", "2,5", "3,0", "4,0"]), LINE, "Column b of X holds text, such as '1,5'.*decimal=','"),
+    (GOOD.iloc[:0], [], "X has no rows"),
+    (GOOD["a"], LINE, "X has 1 dimension: .* table..'name'..."),
+    ([1.0, 2.0, 3.0, 4.0], LINE, r"Reshape your data: X.reshape\(-1, 1\)"),
+    (np.zeros((4, 2, 2)), LINE, "X has 3 dimensions"),
+    ({"a": LINE}, LINE, "X is a dict, not a table.*pandas.DataFrame"),
+    (None, LINE, "X is None, not a table"),
+    (GOOD.rename(columns={"a": 0}), LINE, r"some by numbers.*astype\(str\)"),
+    (GOOD * 0 + 7, LINE, "No column of X varies"),
+    (GOOD, "a", "y is 'a', one thing; .* table..name.."),
+    (GOOD, np.ones((4, 2)), "Fit one column of it at a time"),
+    (GOOD, LINE[:3], "X has 4 rows, y has 3"),
+    (GOOD, np.array(LINE) * 1e200, "y goes from 1e.200 to 4e.200: too large to be squared"),
+    (GOOD, np.array(LINE) * 1e-200, "too close to be squared"),
+    (GOOD, np.array(LINE) * 1j, "y must be real"),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_bad_tables_get_a_sentence(X, y, message):
     with pytest.raises(TableError, match=message):
@@ -132,7 +165,7 @@ def test_bad_parameters_get_a_sentence(options, message):
 def test_missing_network_says_what_to_do():
     with pytest.raises(FileNotFoundError, match="python -m nsr train nothing"):
         small(weights="laptop/nothing").fit(GOOD, LINE)
-    assert default_weights(BeamSearch()).startswith("laptop/")
+    assert default_weights(BeamSearch()).startswith("laptop/") and default_weights(GVS()).endswith("gvs")
 
 
 def test_no_finite_value_warns_and_falls_back_to_the_mean(table):

@@ -5,18 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.dummy import DummyRegressor
 from tiny_full import tiny_full
 
 from nsr import baselines, practical
 from nsr.bagging import bags_of, solve_bagged
-from nsr.choice import description_length, shortest
+from nsr.choice import description_length, promising, shortest
 from nsr.engine import Budget, solve_all
 from nsr.expressions import FULL, variables
 from nsr.generator import TreeRecipe, draw_templates
 from nsr.items import TemplateBank, sample_items
 from nsr.numerics import evaluate, r2_score
 from nsr.oracle import Candidate
-from nsr.practical import BLACK_BOX, PMLB, SETS, TESTSETS, PracticalRow, black_box_data, folder_of, measure_grid, practical_set
+from nsr.practical import BLACK_BOX, PMLB, SETS, TESTSETS, PracticalRow, black_box_data, folder_of, measure_grid, practical_set, read_grid
 from nsr.problem import Problem
 from nsr.strategies import BeamSearch
 from nsr.units import Units, unit
@@ -60,6 +61,21 @@ def test_units_leave_training_data_alone_and_tame_the_rest():
     assert unit(np.full(3, 7.0)) == (0.0, 1.0) and np.isfinite(unit(np.full(3, 1e9))).all()
 
 
+def test_no_constant_is_too_small_or_too_large_to_come_back():
+    """Judge: the expression itself, in the units that were searched in; a value is allowed to be infinite, an error is not."""
+    units = Units((0.0, 2000.0), (100.0, 8.0), 5.0, 1e6)
+    X = np.random.default_rng(0).uniform([10, 1990], [300, 2010], (20, 2))
+    for prefix in (("mul", "x1", "mul", "C", "x2"), ("mul", "x1", "add", "mul", "C", "x2", "C"), ("div", "x1", "mul", "C", "x2"),
+                   ("pow5", "mul", "C", "x1"), ("exp", "mul", "C", "x1"), ("div", "C", "add", "C", "x1"), ("sub", "mul", "C", "x1", "mul", "C", "x1")):
+        for value in (0.0, 1e-320, 1.0, 1e200, -1e308):
+            constants = (value,) * prefix.count("C")
+            with np.errstate(all="ignore"):
+                before, (back, numbers) = evaluate(prefix, units.x(X), constants), units.back(prefix, constants)
+                after = evaluate(back, X, numbers) if np.isfinite(numbers).all() else np.full(20, np.nan)
+            both = np.isfinite(before) & np.isfinite(after) & (abs(value) < 1e100)
+            assert np.allclose(units.y(after[both]), before[both], rtol=1e-6, atol=1e-6)
+
+
 # ---- bags and choice --------------------------------------------------------------------------------------------------------
 
 def test_bags_are_samples_of_the_points():
@@ -89,6 +105,9 @@ def test_bagged_search_judges_on_all_points_and_adds_up_costs():
 def test_the_shortest_description_refuses_to_fit_noise():
     short, long = Candidate(("x1",), (), 0.95), Candidate(("add", "x1") * 10 + ("x1",), (), 0.951)
     assert shortest([long, short], 100) is short and shortest([long, short], 100_000) is long
+    assert shortest([long, short], 100_000, floor=0.06) is short  # all of the rest is rounding
+    assert description_length(1.0, 5, 9, 5) == np.inf  # as many constants as points explain anything
+    assert set(promising([long, short], 1, 100)) == {long, short}
     assert shortest([Candidate(("x1",))], 10) is None and description_length(-np.inf, 10, 1, 0) == np.inf
 
 
@@ -154,6 +173,32 @@ def test_the_table_survives_and_is_not_measured_twice(tmp_path, monkeypatch):
     assert {"r2", "r2_given", "r2_short", "novel", "seconds", "noise"} <= set(table.columns)
     monkeypatch.setattr(practical, "measure_practical", lambda *a, **k: pytest.fail("measured twice"))
     assert len(measure_grid(grid, path, {"tiny/full": trained})) == 9
+
+
+def test_a_grid_is_read_by_what_decides_its_rows(tmp_path, capsys):
+    networks, path = {"tiny/full": tiny_full()}, tmp_path / "practical.csv.gz"
+    one, other = (PracticalRow(BeamSearch(2), "feynman", "tiny/full", n_points=30, limit=2, seed=seed) for seed in (0, 1))
+    assert read_grid([one], path, networks) is None and "no table of these weights" in capsys.readouterr().out
+    measure_grid([one], path, networks)
+    both = read_grid([one, other], path, networks)
+    assert len(both) == 2 and "missing: beam feynman" in capsys.readouterr().out
+    assert read_grid([other], path, networks) is None
+
+
+def test_baselines_get_the_same_problems_and_seconds_and_are_kept(tmp_path, monkeypatch):
+    row = PracticalRow(BeamSearch(2), "feynman", "tiny/full", n_points=30, limit=2, budget=Budget(seconds=0.5))
+    networks, path = {"tiny/full": tiny_full()}, tmp_path / "against.csv.gz"
+    asked = []
+    monkeypatch.setattr(baselines, "fit_baseline", lambda name, X, y, seconds, seed: (asked.append(seconds) or DummyRegressor().fit(X, y), "mean"))
+    monkeypatch.setattr(baselines.importlib.metadata, "version", lambda name: "1.0")
+    table = baselines.measure_same_time([row], path, networks, ["gplearn"])
+    assert asked == [0.5, 0.5] and table.strategy.tolist() == ["beam"] * 2 + ["gplearn"] * 2
+    assert table.problem.tolist()[:2] == table.problem.tolist()[2:] and (table.r2[2:] < 0.01).all()
+    assert len(baselines.measure_same_time([row], path, networks, ["gplearn"])) == 4 and len(asked) == 2  # nothing twice
+    assert len(read_grid([row], path, networks, ["gplearn"])) == 4 and len(read_grid([row], path, networks)) == 2
+    monkeypatch.setattr(baselines.importlib.metadata, "version", lambda name: "2.0")
+    baselines.measure_same_time([row], path, networks, ["gplearn"])
+    assert len(asked) == 4  # another version, other numbers
 
 
 # ---- baselines --------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from nsr.numerics import evaluate
 from nsr.oracle import Candidate, Oracle, Verify, r2_fresh, verify_all
-from nsr.problem import Problem, ProblemError
+from nsr.problem import Problem, ProblemError, rounding_floor
 
 X = np.linspace(-2, 2, 30)[:, None]
 LINE = ("add", "C", "mul", "C", "x1")
@@ -146,3 +146,15 @@ def test_requests_are_checked():
         Verify((("x1",), ("x2",)), log_probs=(0.0,))
     short = Verify((("x1",), ("x2",)), (-1.0, -2.0), note="n").first(1)
     assert short == Verify((("x1",),), (-1.0,), note="n")
+
+
+def test_rounding_is_read_off_the_digits():
+    exact = np.random.default_rng(0).uniform(-300, 300, 500)
+    assert rounding_floor(exact) == rounding_floor(np.round(exact)) == 0.0  # whole numbers may be counts
+    for digits in (1, 2, 4):
+        y = np.round(exact, digits)
+        assert np.isclose(rounding_floor(y), np.mean((y - exact) ** 2) / exact.var(), rtol=0.15)
+        assert np.isclose(rounding_floor(y * 1e-9), rounding_floor(y))
+    assert rounding_floor(np.array([1e120, 2e120])) == 0.0
+    problem = Problem(exact[:, None], np.round(exact, 1), name="rounded")
+    assert problem.floor == rounding_floor(problem.y) and Problem([[0.0], [1.0]], [0.1, 0.2], floor=0.0).floor == 0.0

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -15,6 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from nsr import checkpoint, training
+from nsr.__main__ import main
 from nsr.batches import Background, Prompts, Stream, draw_prompt, sequence
 from nsr.checkpoint import CheckpointError, Seen
 from nsr.devices import Learner, Objective, Place
@@ -201,6 +203,22 @@ def test_a_finished_network_knows_what_it_was_shown(finished):
     assert all(torch.allclose(last[name], tensor, atol=1e-3, rtol=1e-3) for name, tensor in trained.network.state_dict().items())
     with pytest.raises(CheckpointError, match="step 5"):
         trained.at(5)
+
+
+def test_a_network_is_published_without_a_log_that_is_too_large(finished, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(checkpoint, "OUTPUTS", tmp_path)
+    assert main(["publish", "own"]) == 2 and "has not finished" in capsys.readouterr().err
+    shutil.copytree(finished / "final", tmp_path / "training" / "laptop" / "own" / "final")
+    assert main(["publish", "own"]) == 0 and "seen.safetensors" in capsys.readouterr().out
+    assert len(checkpoint.load("laptop/own").seen) > 0
+    monkeypatch.setattr(checkpoint, "LARGEST_LOG", 100)
+    assert main(["publish", "own"]) == 0 and "seen.safetensors" not in capsys.readouterr().out  # the old one went away, too
+    trained = checkpoint.load("laptop/own")
+    assert trained.folder == tmp_path / "reference" / "laptop" / "own" and trained.templates and not trained.has_seen
+    with pytest.raises(CheckpointError, match="too large to be shipped.*python -m nsr train own"):
+        trained.seen
+    further = training.train(tiny(start_from="laptop/own", seed=1), tmp_path / "further")  # a network can go on from it all the same
+    assert checkpoint.load_folder(further).seen.counts.sum() == checkpoint.load_folder(finished / "final").seen.counts.sum()
 
 
 def test_stopping_and_going_on_is_the_same_as_never_stopping(finished, tmp_path):

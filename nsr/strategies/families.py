@@ -158,7 +158,7 @@ class Book:
     @property
     def solved(self) -> bool:
         best = self.best
-        return best is not None and 1.0 - best.r2 <= NOISE
+        return best is not None and 1.0 - best.r2 <= max(NOISE, self.view.problem.floor)
 
     def settle(self, least: float | None = None) -> Generator[Any, Any, None]:
         """Prune the best family if it explains more than the last one that was pruned, by at least what a constant has to."""
@@ -178,7 +178,8 @@ class Book:
                 break
             answer = (yield from self.drafts([asked]))[0]
         oracle = self.view.oracle
-        if first or cost(short, P, self.price) < cost(oracle.best, P, self.price):
+        floor = self.view.problem.floor
+        if first or cost(short, P, self.price, floor) < cost(oracle.best, P, self.price, floor):
             oracle.prefer(short)
 
 
