@@ -8,16 +8,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def missing(error: ModuleNotFoundError) -> str:
-    return f"The package {error.name} is missing from {sys.executable}. Install the project first: make run, or python -m pip install -e ."
+def unusable(error: ImportError) -> str:
+    """What to do about a package that is missing, or has not what we need of it."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"The package {error.name} is missing from {sys.executable}. Install the project first: make run, or python -m pip install -e ."
+    from nsr.pins import advice
+
+    return f"A package cannot be used: {error}. {advice()}"
 
 
 try:
     import yaml
 
     from nsr import classroom, lab, sweeps
-except ModuleNotFoundError as error:
-    sys.exit(missing(error))
+except ImportError as error:
+    sys.exit(unusable(error))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -69,8 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except lab.LabError as error:
         print(error, file=sys.stderr)
         return 2
-    except ModuleNotFoundError as error:
-        print(missing(error), file=sys.stderr)
+    except ImportError as error:
+        print(unusable(error), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
