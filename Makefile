@@ -38,7 +38,8 @@ $(READY): pyproject.toml constraints.txt
 	@$(PY) -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[test]'
 	@touch $(READY)
 
-# JupyterLab opens .py files as notebooks by default, in this environment only.
-$(VIEWER): $(READY)
+# JupyterLab opens .py files as notebooks by default and asks nobody about news, in this environment only.
+$(VIEWER): $(READY) Makefile
 	@mkdir -p $(@D)
-	@echo '{"@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"python": "Jupytext Notebook"}}}' > $@
+	@echo '{"@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"python": "Jupytext Notebook"}},' > $@
+	@echo ' "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}' >> $@
