@@ -503,8 +503,9 @@ last = learning_rate(499_999, "inverse_sqrt", 500_000, constant=4000)
 assert np.isclose(factor, last), "the rate at step t is √(4000 / t) of the first"
 
 # %% [markdown]
-# 2. *Turn.* How many multiplications does the first attention of an ISAB block cost with P points and I inducing points, and with none
-#    (all points look at all)? Give the ratio for 100 points and 16 inducing points.
+# 2. *Turn.* An ISAB block compares twice: the inducing points with the points, and the points with the inducing points. How many times
+#    fewer comparisons is that than every point with every point? Give the `ratio` for 100 points and 16 inducing points; then try others:
+#    from how many points on does the block pay?
 
 # %% tags=["solution"]
 ratio = 100 * 100 / (2 * 16 * 100)  # P² scores instead of I·P there and P·I back
@@ -514,7 +515,8 @@ assert np.isclose(ratio, 100**2 / (2 * 16 * 100)), "an ISAB block has two attent
 
 # %% [markdown]
 # 3. *Build.* Without its positions the decoder would not know the order of what it has read. Write `order_matters(a, b)`: whether the
-#    next-token logits after two beginnings differ. (`network.decode(memory[:1], tokens)` gives logits for all places.)
+#    next-token logits after two beginnings differ. (`network.decode(memory[:1], row)` gives logits for all places of a `(1, L)` tensor of
+#    ids that begins with `ids[START]`.)
 
 # %% tags=["solution"]
 def order_matters(a: list[str], b: list[str]) -> bool:
