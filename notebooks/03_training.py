@@ -261,8 +261,8 @@ save(figure, "beliefs")
 plt.show()
 
 # %% [markdown]
-# Grammar comes first: where a formula has to end, and that some variable has to follow; which function it is has to be read off the
-# points, and comes late. For a person there is a slider through the steps.
+# What is frequent comes first: sums, variables, the end. Which function it is has to be read off the points, and comes last. For a person
+# there is a slider through the steps.
 
 # %%
 if not lab.headless():
