@@ -259,7 +259,11 @@ def run_all(scale: str, *, limit: float | None = None, force: bool = False, only
             failed.append(name)
             print(metrics["error"], file=sys.stderr, flush=True)
     if only == "all":
-        print(f"The book: {short(OUTPUTS / scale / 'index.html')}")
+        try:
+            book = pages.pack(OUTPUTS / scale)
+        except OSError as error:
+            raise LabError(f"Cannot write the book to {short(OUTPUTS / scale)} ({error.strerror or error}).") from error
+        print(f"The book: {short(OUTPUTS / scale / 'index.html')}; to send it to somebody: {short(book)} ({book.stat().st_size / 1e6:.0f} MB)")
     if failed:
         print(f"Not everything went through: {', '.join(failed)}. {pins.advice()}".strip(), file=sys.stderr)
     return 1 if failed else 0

@@ -2,8 +2,10 @@
 
 import contextlib
 import html
+import io
 import json
 import re
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -80,6 +82,16 @@ def bind(folder: Path, notebooks: Sequence[Path]) -> Path:
                 if new != old:
                     atomic_write(page, new)
     return atomic_write(folder / "index.html", _index(folder, there))
+
+
+def pack(folder: Path) -> Path:
+    """The index and its pages as one file to mail, <folder>/book.zip: figures, search and mathematics are inside the pages."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as book:
+        for page in sorted([folder / "index.html", *folder.glob("[0-9][0-9]_*/*.html")]):
+            if "@" not in page.parent.name:  # a reader's own runs are no part of the book
+                book.write(page, f"book/{page.relative_to(folder).as_posix()}")
+    return atomic_write(folder / "book.zip", made.getvalue())
 
 
 def _index(folder: Path, notebooks: Sequence[Path]) -> str:

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -142,7 +143,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         lab.atomic_write(folder / name / "metrics.json", lab.to_json(metrics))
         jupytext.write(jupytext.read(path), folder / name / f"{name}.ipynb")
         pages.write_page(folder / name, path, metrics)
-    return pages.bind(folder, list(lab.notebooks().values())).parent
+    pages.bind(folder, list(lab.notebooks().values()))
+    with zipfile.ZipFile(pages.pack(folder)) as sent:  # as somebody gets it by mail
+        sent.extractall(folder.parent)
+    return folder.parent / "book"
 
 
 def stays_here(browser: Browser) -> bool:
