@@ -3,6 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run test lab bench clean
 
+export PYTHONUTF8 := 1
 SCALE  ?= laptop
 # The first interpreter on the path that is new enough; or say which: make run PYTHON=/path/to/python
 PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \

@@ -127,6 +127,8 @@ if not lab.headless():
             said = f"{verdict(text)}:  {' '.join(tokens)}"
         except ValueError as fault:
             return print(fault)
+        if len(tokens) > 80:
+            return print(said, "\n(too many tokens for a picture)")
         ax = plt.subplots(figsize=(6, 2.8))[1]
         draw_tree(ax, tokens, values)
         ax.set_title(fill(said, 70), fontsize=9)

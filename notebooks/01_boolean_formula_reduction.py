@@ -235,6 +235,8 @@ if not lab.headless():
 
     @interact(typed=Text(formula, description="formula", continuous_update=False))
     def watch(typed: str) -> None:
+        if len(typed) > 100:
+            return print("too many symbols for a picture; reduce_formula takes as many as you like")
         try:
             plt.show(reduction_picture(boolean.typed(typed)))
         except ValueError as fault:

@@ -2,6 +2,9 @@
 `python -m nsr student`."""
 
 import argparse
+import codecs
+import locale
+import os
 import signal
 import sys
 from collections.abc import Sequence
@@ -82,6 +85,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 130
 
 
+def speak_unicode() -> None:
+    """Start again in Python's UTF-8 mode where the locale knows no Unicode; the notebooks and what we print do."""
+    if not sys.flags.utf8_mode and codecs.lookup(locale.getpreferredencoding(False)).name != "utf-8":
+        os.execve(sys.executable, [sys.executable, "-m", "nsr", *sys.argv[1:]], os.environ | {"PYTHONUTF8": "1"})
+
+
 if __name__ == "__main__":
+    speak_unicode()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a kernel we started is ended too
     sys.exit(main())

@@ -101,6 +101,12 @@ def test_a_missing_package_is_named_with_the_way_to_get_it(package: str, tmp_pat
     assert package in said and "pip install" in said and "unhandled" not in out, said
 
 
+def test_a_locale_without_unicode_is_no_obstacle(nsr_command, tmp_path: Path):
+    done = nsr_command("student", "01", "--to", str(tmp_path / "büch"), LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    assert done.returncode == 0 and "→" in done.stdout, done.stderr
+    assert "∨" in next((tmp_path / "büch").glob("*.ipynb")).read_text(encoding="utf-8")
+
+
 def test_a_newer_package_that_lacks_something_is_named_with_the_way_back(tmp_path: Path):
     """Papermill 99 has forgotten how to execute a notebook."""
     (tmp_path / "papermill").mkdir()
