@@ -3,6 +3,7 @@
 .DEFAULT_GOAL := help
 .PHONY: help run test lab bench clean
 
+export PYTHONUTF8 := 1
 SCALE  ?= laptop
 # The first interpreter on the path that is new enough; or say which: make run PYTHON=/path/to/python
 PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 python3.11; do \
@@ -38,7 +39,8 @@ $(READY): pyproject.toml constraints.txt
 	@$(PY) -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e '.[test]'
 	@touch $(READY)
 
-# JupyterLab opens .py files as notebooks by default, in this environment only.
-$(VIEWER): $(READY)
+# JupyterLab opens .py files as notebooks by default and asks nobody about news, in this environment only.
+$(VIEWER): $(READY) Makefile
 	@mkdir -p $(@D)
-	@echo '{"@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"python": "Jupytext Notebook"}}}' > $@
+	@echo '{"@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"python": "Jupytext Notebook"}},' > $@
+	@echo ' "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}' >> $@

@@ -44,6 +44,7 @@ from IPython.display import Markdown
 
 from nsr import lab
 from nsr.canonical import strip
+from nsr.expressions import arity, depth
 from nsr.figures import BLUE, GREEN, GREY, INK, RED, draw_tree, save, use_style
 from nsr.notation import to_infix, to_latex
 from nsr.numerics import evaluate
@@ -126,6 +127,8 @@ if not lab.headless():
             said = f"{verdict(text)}:  {' '.join(tokens)}"
         except ValueError as fault:
             return print(fault)
+        if len(tokens) > 80:
+            return print(said, "\n(too many tokens for a picture)")
         ax = plt.subplots(figsize=(6, 2.8))[1]
         draw_tree(ax, tokens, values)
         ax.set_title(fill(said, 70), fontsize=9)
@@ -213,12 +216,9 @@ assert copied not in toy and strip(parse(copied)[0]) in training_set, "only the 
 
 # %% [markdown]
 # 3. *Build.* Write a function that finds the depth of a tree from its tokens in one pass from right to left, with a stack: a leaf has
-#    depth one, and an operator takes its arguments off the stack.
+#    depth one, and an operator takes its arguments off the stack. (`arity(token)` says how many.)
 
 # %% tags=["solution"]
-from nsr.expressions import arity
-
-
 def depth_by_stack(tokens):
     stack = []
     for token in reversed(tokens):
@@ -228,10 +228,9 @@ def depth_by_stack(tokens):
 
 
 # %% tags=["check"]
-from nsr.expressions import depth
-
 for text in (formula, "x1", "sin(cos(x1) + x2) - x3"):
-    assert depth_by_stack(parse(text)[0]) == depth(parse(text)[0]), text
+    assert depth_by_stack(parse(text)[0]) == depth(parse(text)[0]), f"{text} has depth {depth(parse(text)[0])}"
 
 # %% [markdown]
-# **What's next.** [Expressions and data](02_expressions_and_data.py): where a hundred thousand formulas come from.
+# **What's next.** [Why it is hard](01_boolean_formula_reduction.py), a theorem that the rest of the book does not need; or straight on to
+# [expressions and data](02_expressions_and_data.py), where the formulas come from.

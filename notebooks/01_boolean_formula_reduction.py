@@ -16,8 +16,8 @@
 # **Claim.** Even with everything but the last token given, symbolic regression hides a problem that constant-depth Transformers of
 # limited precision cannot solve at every length, unless TC⁰ = NC¹.
 #
-# **You will see.** Every step of the proof run: formulae, reduction, soundness on all small formulae, circuits that stay flat, what the
-# statement needs mending, and Transformers that try.
+# **You will see.** Every step of the proof run: formulae, reduction, soundness on all small formulae, circuits that stay flat, what has
+# to be mended, and Transformers that try.
 #
 # **Needs.** Nothing.
 #
@@ -83,8 +83,8 @@ assert np.isclose(toy.losses()["C"], np.var([6 - 1, 9 - 2]))  # the best constan
 toy.losses()
 
 # %% [markdown]
-# The answer is `x2`, as it should be. `C` is not far off, because a constant may take its best value. To *decide* which leaf is best one must know what s̃ computes. That is where the difficulty comes from: an expression can
-# compute anything a Boolean formula can.
+# The answer is `x2`, as it should be. `C` is not far off, because a constant may take its best value. To *decide* which leaf is best one
+# must know what s̃ computes. That is where the difficulty comes from: an expression can compute anything a Boolean formula can.
 #
 # ## Boolean formulae
 #
@@ -235,6 +235,8 @@ if not lab.headless():
 
     @interact(typed=Text(formula, description="formula", continuous_update=False))
     def watch(typed: str) -> None:
+        if len(typed) > 100:
+            return print("too many symbols for a picture; reduce_formula takes as many as you like")
         try:
             plt.show(reduction_picture(boolean.typed(typed)))
         except ValueError as fault:
@@ -317,8 +319,8 @@ for text in ("0", "1"):
 # A reduction proves hardness only if it is itself easy. Easy here means: a circuit of **constant depth** and polynomial size. Three
 # classes matter, and they differ in gates and depth only.
 #
-# > $\mathsf{AC}^0 \subsetneq \mathsf{TC}^0 \subset \mathsf{NC}^1$. Whether $\mathsf{TC}^0$ is a proper subset of $\mathsf{NC}^1$ is an open
-# > question, but it is widely believed that this is the case. (Appendix)
+# > AC⁰ ⊊ TC⁰ ⊂ NC¹. Whether TC⁰ is a proper subset of NC¹ is an open question, but it is widely believed that this is the case.
+# > (Appendix)
 #
 # AC⁰ has AND, OR and NOT with any number of inputs. TC⁰ adds majority. NC¹ has only two inputs per gate, but depth may grow like
 # log n. A circuit in `nsr` is a list of gates; each names the gates it reads. Majority is a single gate, and counting takes three levels:
@@ -345,7 +347,7 @@ for circuit in (parity, circuits.as_majority(parity)):
 # **Matching brackets by counting.** The stack of step 1 is a sequential thing, and a constant-depth circuit cannot push and pop. It can
 # count. Let E(a, b) be the number of `(` minus the number of `)` in positions a … b. Then
 #
-# $$t_i \text{ and } t_j \text{ are a pair} \iff t_i = \texttt{(},\; t_j = \texttt{)},\; E(i, k) \ge 1 \text{ for } i \le k < j,\; E(i, j) \le 0,$$
+# $$t_i \text{ and } t_j \text{ are a pair} \quad\iff\quad t_i = \texttt{(},\; t_j = \texttt{)},\; E(i, k) \ge 1 \text{ for } i \le k < j,\; E(i, j) \le 0,$$
 #
 # and each inequality is **one** threshold gate: E(a, b) ≥ e says that at least b − a + 1 + e of the bits "is `(`" and "is not `)`" are
 # on. This is the lemma on bracket parsing.
@@ -453,7 +455,7 @@ save(figure, "classes");
 #    after a flat circuit is a flat circuit.
 # 4. *Contradiction.* Formula values are complete for NC¹ (Buss, 1987), so TC⁰ would equal NC¹, against the assumption.
 #
-# ## What the statement needs mending
+# ## What has to be mended
 #
 # The idea stands. The wording does not always, and each of the following is a line of code.
 #
@@ -553,8 +555,8 @@ save(experiment_picture(table), "last_token_experiment");
 
 # %% [markdown]
 # Read three things off the picture: how the lines fall from left to right within the familiar formulae, how far the longer formulae
-# are from the dotted line, and whether more layers (darker) help. Trees boosted on token counts, dashed, stay at chance, as they must. The
-# same as numbers, with 95% intervals over the problems of all seeds:
+# are from chance, and whether more layers (darker) help. A classifier that sees only how often each token occurs, dashed, stays at chance,
+# as it must. The same as numbers, with 95% intervals over the problems of all seeds:
 
 # %%
 counted = ["n", "right", "n_unseen", "right_unseen"]

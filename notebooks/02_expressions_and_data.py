@@ -260,7 +260,7 @@ used = (~np.isnan(items.constants)).sum(axis=1)
 share = np.bincount(used, minlength=6) / len(items)
 
 # %% [markdown]
-# The same for three kinds of numbers: how many constants, their values, and the supports of the points.
+# Three pictures of these items: how many constants they have, their values, and the intervals from which the points are drawn.
 
 # %%
 figure, axes = plt.subplots(1, 3, figsize=(7.8, 2.6))
@@ -276,14 +276,17 @@ plt.show()
 assert used.max() <= 5
 
 # %% [markdown]
-# Two fifths of the items have no constant at all, small factors are common because they are log-uniform, and supports fill the
-# triangle above the diagonal.
+# No constant at all is the most frequent case, small factors are common because they are log-uniform, and supports fill the triangle
+# above the diagonal.
 
 # %% [markdown]
 # ## Points
 #
-# $$x_{ij} \sim \mathcal{U}(x_{\min,j}, x_{\max,j}),\qquad x_{\min,j} \sim \mathcal{U}(-10, 9),\qquad x_{\max,j} \sim
-# \mathcal{U}(x_{\min,j}+1, 10),\qquad y_i = e^\ast(\mathbf{x}_i)$$
+# Every variable has an interval of its own, its *support*; points are uniform in it:
+#
+# $$x_{\min,j} \sim \mathcal{U}(-10, 9),\qquad x_{\max,j} \sim \mathcal{U}(x_{\min,j}+1, 10),$$
+#
+# $$x_{ij} \sim \mathcal{U}(x_{\min,j}, x_{\max,j}),\qquad y_i = e^\ast(\mathbf{x}_i).$$
 #
 # A point is valid if $y$ is a number that half precision can hold; if fewer than a fifth of the points are, other supports are
 # tried. Variables that do not occur are zero. Every item can be checked against its own expression.
@@ -349,7 +352,8 @@ for label, low, high in (("ours (2–5 operators)", 2, 5), ("published (3–6 op
     rows += [(label, n, len(set(draws[:n])), int((when < n).sum())) for n in sizes]
 coverage = pd.DataFrame(rows, columns=["setting", "draws", "distinct", "known"])
 coverage["covered"] = coverage.known / n_fresh
-coverage.pivot(index="draws", columns="setting", values=["distinct", "covered"]).round(3)
+shown = coverage.assign(covered=coverage.covered.map("{:.1%}".format))
+shown.pivot(index="draws", columns="setting", values=["distinct", "covered"])
 
 # %% [markdown]
 # As a curve, with 95 % intervals.
@@ -362,7 +366,7 @@ for (label, part), colour in zip(coverage.groupby("setting"), (BLUE, ORANGE)):
     ax.plot(part.draws, 100 * part.covered, "o-", color=colour, label=label)
 ax.set(xscale="log", xlabel="draws in the training set", ylim=(0, 100))
 ax.set_ylabel("fresh draws already known (%)")
-ax.set_title(f"{largest_set:,} draws know {coverage.covered.max():.0%} of the next one")
+ax.set_title(f"{coverage.covered.max():.0%} of fresh draws are among {largest_set:,} earlier ones")
 ax.legend(loc="lower right")
 save(figure, "coverage")
 plt.show()
@@ -479,7 +483,7 @@ best = coverage[coverage.setting.str.startswith("published")].iloc[-1]
 deepest = max(depth(t) for t in draw_templates(2000, TreeRecipe(SIMPLIFIED, 3, 6), seed))
 verdicts = [
     ("trees have a maximum depth of 6 (App. A)",
-     f"up to 6 operators reach depth {deepest}, leaves counted", "holds" if deepest <= 6 else "differs"),
+     f"up to 6 operators reach depth {deepest - 1}, leaves not counted", "holds" if deepest <= 7 else "fails"),
     ("100K equations (5.1)",
      f"{best.draws:,} draws hold {best.distinct:,} different templates", "fewer than it sounds"),
     ("`baseline` is sampled without filtering (5.1)",

@@ -106,7 +106,7 @@ sequence, constants = one.answer.prefix, one.answer.constants
 bare = strip(sequence)
 template = canonical(bare)
 print("the sequence s      ", " ".join(sequence))
-print("as an expression e  ", to_infix(sequence, constants or None))
+print("as an expression e  ", to_infix(sequence, constants or None, digits=4))
 print("strip(e)            ", to_infix(bare))
 print("in canonical order  ", to_infix(template), "  [", " ".join(template), "]")
 print("in E_templ?         ", template in training.templates)
@@ -541,7 +541,7 @@ else:
     cause = "not shown at equal size"
 
 # %% [markdown]
-# The table:
+# Each sentence of the paper with what this page measured:
 
 # %%
 copied_share = "{:.1f} % ({:.1f} to {:.1f})".format(
@@ -596,8 +596,8 @@ assert by_template == senses["novel"], "strip removes the constants, nothing els
 assert by_family == senses["novel_family"], "is there a φ with sin(x1 + φ) = cos(x1)?"
 
 # %% [markdown]
-# 2. *Turn.* How many problems more does a threshold of $R^2 > 0.9$ call solved than $R^2 > 0.999$, as a share of all? Take the answers of
-#    `copied`, the table above.
+# 2. *Turn.* How much hangs on the threshold? Which share of the answers in `copied`, the table above, is accurate by $R^2 > 0.9$, but not
+#    by $R^2 > 0.999$? Call it `between`.
 
 # %% tags=["solution"]
 between = np.mean((copied.r2 > 0.9) & (copied.r2 <= 0.999))

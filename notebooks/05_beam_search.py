@@ -77,6 +77,7 @@ from nsr.strategies import BeamSearch
 use_style()
 COLOURS = dict(zip(TEST_SETS, (RED, BLUE, GREEN)))  # as in chapters 02 and 04
 SIZES = [size for size in PAPER_BEAM if size <= largest_beam]
+TICKS = [size for size in SIZES if size != 100]  # on a logarithmic axis 100 and 150 would touch
 trained = network_for(weights)
 training = TrainingSet.of(trained)
 problems = problems_of(trained, test_set, seed, n_problems, n_points)[:n_live]
@@ -168,7 +169,7 @@ def layout(tree, done, deepest):
 
 
 # %% [markdown]
-# Then lines, tokens, and at every finished formula how well it fits.
+# What the picture needs: the beginnings, the formulas that were finished, and the ways that led to them.
 
 # %%
 tree = search.tree
@@ -179,7 +180,7 @@ pick = result.answer.prefix if result.answer else ()
 ways = {p[:k] for p in finished for k in range(len(p) + 1)}  # beginnings of finished ones
 
 # %% [markdown]
-# Now the picture: a line from every beginning to each of its continuations, red on the way to the pick.
+# Then a line from every beginning to each of its continuations, red on the way to the pick, and at every finished formula how well it fits.
 
 # %%
 n_rows = 1 + max(y for _, y in places.values())
@@ -380,7 +381,8 @@ columns = ["beam size", "answers novel", "candidates novel", "accurate answers: 
 pd.DataFrame(rows, columns=columns).set_index("beam size")
 
 # %% [markdown]
-# The last column is the ceiling for any way of choosing among these candidates: what is not in the beam cannot be picked.
+# The last column is the ceiling for finding the truth itself, whatever way one chooses: what is not in the beam cannot be picked. The
+# accurate answers beyond it are formulas that fit without being the truth.
 
 # %% [markdown]
 # ## What a wider beam adds
@@ -403,7 +405,7 @@ for name, colour in COLOURS.items():
 titles = (f"A candidate with $R^2 > {ACCURATE}$ …", "The truth's template …")
 for axis, title in zip((ax, right), titles):
     axis.set(xscale="log", xlabel="… is among the first k candidates", ylim=(0, None))
-    axis.set_xticks(SIZES, SIZES)
+    axis.set_xticks(TICKS, TICKS)
     axis.minorticks_off()
     axis.set_title(title, fontsize=10)
 ax.set_ylabel("share of problems (%)")
@@ -414,7 +416,7 @@ assert (np.diff(share_with_rank(widest.accurate_rank, ks)) >= 0).all()
 
 # %% [markdown]
 # Where a curve is steep, more candidates pay; where it is flat, the network has said what it knows. The distance between the left and
-# the right picture is made of formulas that fit without being the truth.
+# the right picture is again made of formulas that fit without being the truth. How many of the accurate answers owe it to a wide beam?
 
 # %%
 accurate = widest[(widest.test_set == "not_included") & widest.accurate]
@@ -494,7 +496,7 @@ for ax, what, colour in zip(axes, ("tokens", "seconds"), (BLUE, ORANGE)):
     ax.loglog(cost.index, cost[what], "o-", color=colour)
     ax.loglog(cost.index, cost[what].iloc[0] * cost.index, ":", color=GREY)
     ax.set(xlabel="beam size", ylabel=f"{what} per problem")
-    ax.set_xticks(SIZES, SIZES)
+    ax.set_xticks(TICKS, TICKS)
     ax.minorticks_off()
 times = cost.tokens.iloc[-1] / cost.tokens.iloc[0]
 axes[0].set_title(f"b = {last} reads {times:.0f} × the tokens of b = {first}", fontsize=10)
@@ -533,10 +535,10 @@ if then.answer.notna().any():
 # %% [markdown]
 # ## The sweep
 #
-# To run this notebook for every combination, on as many processes as there are cores, skipping what is done:
+# To run this notebook for every combination, two at a time, skipping what is done:
 #
 # ```
-# python -m nsr sweep params/sweeps/beam_size.yaml
+# python -m nsr sweep params/sweeps/beam_size.yaml --workers 2
 # ```
 #
 # The file is the grid, nothing more:

@@ -140,17 +140,19 @@ assert all(hint.true_of(example.truth, example.truth_constants) for hint in hint
 
 # %%
 palette = dict(zip(KIND, (BLUE, ORANGE, GREEN, RED)))
-figure, (ax, right) = plt.subplots(1, 2, figsize=(10.4, 3.6), width_ratios=[1, 1.7])
+figure, (ax, right) = plt.subplots(1, 2, figsize=(8.6, 3.6), width_ratios=[1, 1.3])
 draw_tree(ax, example.truth, example.truth_constants, colour=GREY)
 ax.set_title("The truth", fontsize=10)
+widest = 0.0
 for y, hint in enumerate(hints):
     kind, x = next(k for k, cls in KIND.items() if isinstance(hint, cls)), 0.0
     for word in hint.words():
         right.text(x, -y, word, family="monospace", fontsize=9, va="center", color="white",
                    bbox={"boxstyle": "round,pad=0.25", "fc": palette[kind], "ec": "none"})
-        x += len(word) + 1.8
+        x += len(word) + 2.2
+    widest = max(widest, x)
 words = encode(hints, vocabulary)
-right.set(xlim=(-1, 62), ylim=(-max(len(hints), 6) + 0.5, 0.5))
+right.set(xlim=(-1, max(widest, 40)), ylim=(-max(len(hints), 6) + 0.5, 0.5))
 right.set_axis_off()
 right.set_title(f"{len(hints)} hints, {len(words)} tokens with the two at the ends", fontsize=10)
 handles = [plt.Line2D([], [], color=c, marker="s", ls="", label=k) for k, c in palette.items()]
@@ -361,10 +363,10 @@ def draw_beam(ax, result, hints, title):
     ax.tick_params(labelsize=7)
 
 
-figure, axes = plt.subplots(2, 3, figsize=(11, 4.8))
+figure, axes = plt.subplots(3, 2, figsize=(8, 7))
 for ax, what in zip(axes.flat, ("none", *KINDS, "all")):
     draw_beam(ax, runs[what][best], told(chosen, what), what)
-for ax in axes[1]:
+for ax in axes[-1]:
     ax.set_xlabel("probability (%)", fontsize=8)
 good = [what for what in GIVEN if runs[what][best].r2 > ACCURATE]
 title = f"Truth: {shorten(to_infix(chosen.truth), 60)}. Fits with: {', '.join(good) or 'nothing'}"

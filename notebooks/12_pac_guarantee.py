@@ -19,7 +19,7 @@
 # **You will see.** The theorem as functions, the loop on a class small enough to list, failure rates beside the bound, and the
 # statement's slips, computed.
 #
-# **Needs.** Nothing. The section on the real NSR-gvs fills itself in when its results exist.
+# **Needs.** Nothing.
 #
 # **From the paper.** Appendix "PAC approximation via iterated self-verification".
 #
@@ -148,15 +148,19 @@ one_run = lambda: pac.run_loop(transformer, errors, r, B + R, loop_rng)
 histories = np.array([one_run() for _ in range(loop_runs)])  # (runs, rounds): best error so far
 first_hit = np.argmax(histories <= errors[best], axis=1) + 1
 
+# %% [markdown]
+# How far the best expression so far is from the optimum, round by round:
+
 # %%
 figure, ax = plt.subplots(figsize=(8, 3.4))
 ax.plot(np.arange(1, B + R + 1), histories[:12].T - errors[best], color=BLUE, lw=1, alpha=0.5)
 marks = [(U, "U: exhaustive\nsearch is done", GREEN), (B, "B: burn-in ends", ORANGE), (B + R, "B + R", RED)]
-for height, (at, name, colour) in zip((0.95, 0.95, 0.8), marks):
+for height, (at, name, colour) in zip((0.95, 0.95, 0.95), marks):
     ax.axvline(at, color=colour, lw=1.2)
-    where = {"ha": "right", "va": "top", "transform": ax.get_xaxis_transform()}
-    ax.text(at - 3, height, name, color=colour, fontsize=9, **where)
-ax.set(xlabel="oracle calls (rounds)", ylabel="error above the optimum", xlim=(0, 1.02 * (B + R)))
+    side = -1 if at < B + R else 1  # the last two lines are close: one label on each side
+    where = {"ha": "right" if side < 0 else "left", "va": "top", "transform": ax.get_xaxis_transform()}
+    ax.text(at + 3 * side, height, name, color=colour, fontsize=9, **where)
+ax.set(xlabel="oracle calls (rounds)", ylabel="error above the optimum", xlim=(0, 1.1 * (B + R)))
 ax.set_title("All runs succeed long before the burn-in ends")
 save(figure, "loop");
 
@@ -167,7 +171,7 @@ save(figure, "loop");
 
 # %%
 found = (histories[:, -1] <= errors[best]).mean()
-print(f"{found:.3f} of {loop_runs} runs found e*, in round {np.median(first_hit):.0f} (median); B + R = {B + R}")
+print(f"{found:.0%} of {loop_runs} runs found e*, in round {np.median(first_hit):.0f} (median); B + R = {B + R}")
 assert np.median(first_hit) < B and (np.diff(histories, axis=1) <= 0).all()
 
 # %% [markdown]
@@ -462,11 +466,10 @@ assert best in wanted
 # ## The real loop
 #
 # Nothing above ran NSR-gvs. The guarantee's worth depends on β, the hit rate *given a complete prompt*, and on whether prompts become
-# complete. Both can be measured. This cell looks for a table with one row per problem and round: was the prompt complete, and was e*
-# proposed?
+# complete. Both can be measured: a table of chapter [07](07_nsr_gvs.py) has one row per problem and round, with whether the prompt was
+# complete and whether e* was proposed.
 
 # %%
-# columns: problem, round, complete, hit
 measured_table = lab.REFERENCE / "laptop" / "results" / "gvs_rounds.csv"
 if measured_table.exists():
     rounds = lab.read_table(measured_table)
@@ -474,7 +477,7 @@ if measured_table.exists():
     low, high = pac.wilson(int(complete.hit.sum()), max(len(complete), 1))
     real = f"complete in {rounds.complete.mean():.2f} of rounds; then hits [{low:.2f}, {high:.2f}]"
 else:
-    real = "not measured yet"
+    real = "not measured on this machine; python -m nsr run 07 -p recompute true makes the table"
 print("NSR-gvs:", real)
 
 # %% [markdown]

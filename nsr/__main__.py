@@ -2,22 +2,30 @@
 `python -m nsr student`."""
 
 import argparse
+import codecs
+import locale
+import os
 import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 
-def missing(error: ModuleNotFoundError) -> str:
-    return f"The package {error.name} is missing from {sys.executable}. Install the project first: make run, or python -m pip install -e ."
+def unusable(error: ImportError) -> str:
+    """What to do about a package that is missing, or has not what we need of it."""
+    if isinstance(error, ModuleNotFoundError):
+        return f"The package {error.name} is missing from {sys.executable}. Install the project first: make run, or python -m pip install -e ."
+    from nsr.pins import advice
+
+    return f"A package cannot be used: {error}. {advice()}"
 
 
 try:
     import yaml
 
     from nsr import classroom, lab, sweeps
-except ModuleNotFoundError as error:
-    sys.exit(missing(error))
+except ImportError as error:
+    sys.exit(unusable(error))
 
 
 def _publish(name: str) -> int:
@@ -91,14 +99,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except lab.LabError as error:
         print(error, file=sys.stderr)
         return 2
-    except ModuleNotFoundError as error:
-        print(missing(error), file=sys.stderr)
+    except ImportError as error:
+        print(unusable(error), file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return 130
 
 
+def speak_unicode() -> None:
+    """Start again in Python's UTF-8 mode where the locale knows no Unicode; the notebooks and what we print do."""
+    if not sys.flags.utf8_mode and codecs.lookup(locale.getpreferredencoding(False)).name != "utf-8":
+        os.execve(sys.executable, [sys.executable, "-m", "nsr", *sys.argv[1:]], os.environ | {"PYTHONUTF8": "1"})
+
+
 if __name__ == "__main__":
+    speak_unicode()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a kernel we started is ended too
     sys.exit(main())

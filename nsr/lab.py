@@ -24,7 +24,7 @@ from typing import Any
 
 import yaml
 
-from nsr import kernel, pages
+from nsr import kernel, pages, pins
 from nsr.records import (  # noqa: F401  what notebooks call as lab.something
     EVERY, OUTPUTS, PACKAGE, REFERENCE, ROOT, atomic_write, birth_certificate, clock, digest, figure_dir, git_state, headless, progress,
     read_table, record, run_dir, short, timed, to_json, uses, write_table,
@@ -259,9 +259,13 @@ def run_all(scale: str, *, limit: float | None = None, force: bool = False, only
             failed.append(name)
             print(metrics["error"], file=sys.stderr, flush=True)
     if only == "all":
-        print(f"The book: {short(OUTPUTS / scale / 'index.html')}")
+        try:
+            book = pages.pack(OUTPUTS / scale)
+        except OSError as error:
+            raise LabError(f"Cannot write the book to {short(OUTPUTS / scale)} ({error.strerror or error}).") from error
+        print(f"The book: {short(OUTPUTS / scale / 'index.html')}; to send it to somebody: {short(book)} ({book.stat().st_size / 1e6:.0f} MB)")
     if failed:
-        print(f"Not everything went through: {', '.join(failed)}.", file=sys.stderr)
+        print(f"Not everything went through: {', '.join(failed)}. {pins.advice()}".strip(), file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -2,8 +2,10 @@
 
 import contextlib
 import html
+import io
 import json
 import re
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -82,6 +84,16 @@ def bind(folder: Path, notebooks: Sequence[Path]) -> Path:
     return atomic_write(folder / "index.html", _index(folder, there))
 
 
+def pack(folder: Path) -> Path:
+    """The index and its pages as one file to mail, <folder>/book.zip: figures, search and mathematics are inside the pages."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as book:
+        for page in sorted([folder / "index.html", *folder.glob("[0-9][0-9]_*/*.html")]):
+            if "@" not in page.parent.name:  # a reader's own runs are no part of the book
+                book.write(page, f"book/{page.relative_to(folder).as_posix()}")
+    return atomic_write(folder / "book.zip", made.getvalue())
+
+
 def _index(folder: Path, notebooks: Sequence[Path]) -> str:
     from nbconvert.filters import markdown2html
 
@@ -148,7 +160,8 @@ h1, h2, h3, h4, nav, table, footer, small, .failure { font-family: system-ui, "S
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 1.6rem 0 1rem; } h2 { font-size: 1.35rem; margin: 2.4rem 0 .6rem; } h3 { font-size: 1.1rem; margin: 1.8rem 0 .4rem; }
 a { color: var(--link); text-decoration: none; } a:hover { text-decoration: underline; }
 a.anchor-link { visibility: hidden; margin-left: .3em; } :is(h1, h2, h3, h4):hover a.anchor-link { visibility: visible; }
-nav { display: flex; justify-content: space-between; gap: 1rem; padding: .8rem 0; font-size: .85rem; } nav + nav, footer { border-top: 1px solid var(--line); }
+nav { display: flex; gap: 1rem; padding: .8rem 0; font-size: .85rem; } nav > * { flex: 1; text-align: center; }
+nav > :first-child { text-align: left; } nav > :last-child { text-align: right; } nav + nav, footer { border-top: 1px solid var(--line); }
 blockquote { margin: 1rem 0; padding: .1rem 1rem; border-left: 3px solid var(--line); color: var(--soft); }
 code, pre { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .79em; }
 p code, li code, td code { background: var(--code); border-radius: 3px; padding: .1em .3em; }
@@ -156,7 +169,8 @@ p code, li code, td code { background: var(--code); border-radius: 3px; padding:
 pre { margin: 0; line-height: 1.5; white-space: pre-wrap; overflow-wrap: anywhere; } .highlight { background: none; } .highlight pre { line-height: 1.5; }
 .output_wrapper { margin: .2rem 0 1rem; } .output_area { overflow-x: auto; } .output_subarea pre { padding: .2rem .9rem; color: var(--soft); }
 .output_stderr pre { color: #8a5a00; } .output_error pre, .bad { color: #a4262c; }
-img, svg { max-width: 100%; height: auto; } math[display=block] { margin: .8rem 0; }
+img, svg { max-width: 100%; height: auto; } math[display=block] { margin: .8rem 0; overflow-x: auto; overflow-y: hidden; }
+math { font-family: "STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Math TeX Gyre", math; }
 table { border-collapse: collapse; margin: .8rem 0; font-size: .82rem; line-height: 1.4; border: 0; font-variant-numeric: tabular-nums; }
 th, td { padding: .28rem .8rem .28rem 0; border: 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 .dataframe th, .dataframe td { text-align: right; } .dataframe thead th { border-bottom: 2px solid var(--soft); }

@@ -66,8 +66,8 @@ class Browser:
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             place = folder / "DevToolsActivePort"
-            port, path = until(lambda: place.exists() and place.read_text().split(), 60, "the browser starts")
-            self._socket = websocket.create_connection(f"ws://127.0.0.1:{port}{path}", timeout=60, suppress_origin=True)
+            port, path = until(lambda: place.exists() and place.read_text().split(), 300, "the browser starts")
+            self._socket = websocket.create_connection(f"ws://127.0.0.1:{port}{path}", timeout=300, suppress_origin=True)
             target = self.call("Target.createTarget", url="about:blank")["targetId"]
             self._session = {"sessionId": self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]}
             for part in ("Page", "Runtime", "Network"):
@@ -109,7 +109,7 @@ class Browser:
             raise RuntimeError(f"{script}: {details.get('exception', {}).get('description') or details['text']}")
         return answer["result"].get("value")
 
-    def wait_for(self, script: str, seconds: float = 60) -> None:
+    def wait_for(self, script: str, seconds: float = 300) -> None:
         """Wait until an expression in the page is true."""
         until(lambda: self.evaluate(f"Boolean({script})"), seconds, script)
 
@@ -123,7 +123,7 @@ class Browser:
     def open(self, url: str) -> None:
         """Go to an address and wait until the page says that it is loaded."""
         self.call("Page.navigate", url=url)
-        self.wait_for(f"location.href.startsWith({json.dumps(url.split('?')[0])}) && document.readyState == 'complete'", 120)
+        self.wait_for(f"location.href.startsWith({json.dumps(url.split('?')[0])}) && document.readyState == 'complete'")
 
     def click(self, element: str) -> None:
         """Bring an element, given as an expression, into the window and press the mouse on it."""
