@@ -10,7 +10,8 @@ import importlib.util
 import math
 import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsr.checkpoint import Trained
+from nsr.fitting import on_cores
 from nsr.grids import Job, fill
 from nsr.numerics import r2_score
 from nsr.oracle import FAILED
@@ -93,15 +95,28 @@ def measure_baselines(problems: list[Problem], seconds: float, seed: int = 0, na
 
 
 def measure_same_time(rows: Iterable[PracticalRow], path: Path, networks: Mapping[str, Trained], names: list[str] | None = None) -> pd.DataFrame:
-    """Each row, whose budget is some seconds per problem, and then the baselines with these problems and seconds; see `nsr.grids.fill`."""
+    """Each row, whose budget is some seconds per problem, and then the baselines with these problems and seconds, all on one core."""
     jobs = []
     for row in rows:
-        jobs.append(job_of(row, networks[row.weights]))
+        ours = job_of(row, networks[row.weights])
+        jobs.append(replace(ours, make=partial(_on_one_core, ours.make)))
         for name in names or available():
             about = {"test_set": row.test_set, "noise": row.noise, "n_points": row.n_points, "limit": row.limit, "seconds": row.budget.seconds}
             version = {"weights": name, "weights_digest": importlib.metadata.version(name)}  # another version's numbers are dropped
             jobs.append(Job(f"{name} {row.test_set}", {"strategy": name, "seed": row.seed, **about, **version}, partial(_lines, name, row)))
     return fill(jobs, path)
+
+
+def _on_one_core(make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        with on_cores(1):
+            return make()
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _lines(name: str, row: PracticalRow) -> pd.DataFrame:

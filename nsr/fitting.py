@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,22 @@ Job = tuple[Prefix, np.ndarray, np.ndarray]
 SEARCHED = 200  # vectors that the search for one start looks at ...
 SEARCH_POINTS = 32  # ... on no more than twice this number of points
 ENOUGH = 1e-12  # 1 - R² at which no other start is tried
+_cores = [os.cpu_count() or 1]  # that `fit_many` uses; see `on_cores`
+
+
+@contextmanager
+def on_cores(n: int) -> Iterator[None]:
+    """Fit on so many cores within the block, to be timed beside programs that use as many.
+
+    >>> with on_cores(1):
+    ...     _cores
+    [1]
+    """
+    before, _cores[0] = _cores[0], n
+    try:
+        yield
+    finally:
+        _cores[0] = before
 
 
 @dataclass(frozen=True)
@@ -69,7 +86,7 @@ def fit_many(jobs: Sequence[Job], starts: int = 4, seed: int = 0, initial: Seque
                 raise ValueError(f"job {index}: X has {columns.shape[1]} points, y has {len(y_row)}")
             points[id(X), id(y)] = columns, y_row, measures(y_row)
         tasks.append((prefix, *points[id(X), id(y)], starts, seed, None if initial is None else initial[index]))
-    threads = min(threads or os.cpu_count() or 1, len(tasks))
+    threads = min(threads or _cores[0], len(tasks))
     if threads <= 1:
         return [_fit(*task) for task in tasks]
     # the compiled code releases the GIL; a pool of Python threads is safe where numba's own is not (calls from several threads)
