@@ -16,7 +16,7 @@ from ipywidgets import SelectMultiple, Text, interactive
 from nsr import lab
 
 NOTEBOOKS = lab.notebooks()
-TYPED = ("", "((", "x9 + 2", "sin(x1), x2", "~0 | 1")  # what people type into a box: nothing, nonsense, formulas
+TYPED = ("", "((", "x9 + 2", "sin(x1), x2", "~0 | 1", "mul C exp x2")  # what people type into a box: nothing, nonsense, formulas
 LAPTOP = {"weights": "laptop/nesymres", "n_problems": 2, "n_live": 2}
 FAST = {  # chapter → parameters, on top of the tiny scale's, with which the cells before its controls take seconds
     "00_start_here": {}, "01_boolean_formula_reduction": {}, "02_expressions_and_data": {}, "03_training": {"overfit_steps": 9},
