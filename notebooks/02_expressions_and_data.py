@@ -37,6 +37,7 @@ n_training: int = 5000  # draws that make the training set of the last sections
 largest_set: int = 100000  # the coverage curve goes up to this many draws
 n_fresh: int = 5000  # fresh draws on which coverage is measured
 n_items: int = 20000  # items drawn to look at the distributions
+n_seeds: int = 3  # test sets of each kind that are drawn
 
 # %% [markdown]
 # Each stage gets a random stream of its own, so that drawing one more picture never changes a result further down.
@@ -393,7 +394,7 @@ assert coverage.groupby("setting").covered.apply(lambda c: c.is_monotonic_increa
 training = set(training_draws(n_training, recipe, seed=0))
 sets, summary = {}, {}
 for name in TEST_SETS:
-    found = [t for s in range(3) for t in test_templates(name, training, seed=s, recipe=recipe)]
+    found = [t for s in range(n_seeds) for t in test_templates(name, training, seed=s, recipe=recipe)]
     tokens, variables = np.mean([size(t) for t in found], axis=0)
     known = np.mean([t in training for t in found])
     sets[name] = found
