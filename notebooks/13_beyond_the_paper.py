@@ -642,7 +642,7 @@ now = {"beam": solve_all(problems[:8], BeamSearch(largest_beam), trained, **few)
        "local": live["local"][:8]}
 each = {}
 for name, found in now.items():
-    seconds, asked = sum(r.seconds for r in found), sum(r.n_candidates for r in found)
+    seconds, asked = sum(r.processor for r in found), sum(r.n_candidates for r in found)
     part, each[name] = row_of(rows, name, largest_beam * (name == "beam")), seconds / asked
     each[name, "table"] = part.seconds.sum() / max(1, part.candidates.sum())
     print(f"{title_of(name)}: {seconds / len(found):.2f} s a problem,",
