@@ -6,6 +6,7 @@ It finds no machine but this one, so that what needs a network fails here as it 
 
 import base64
 import json
+import re
 import shutil
 import subprocess
 import time
@@ -54,6 +55,10 @@ def until(condition, seconds: float, what: str) -> Any:
     raise TimeoutError(f"{what}: not within {seconds:g} seconds")
 
 
+class Leaving(RuntimeError):
+    """The page went away while it was asked something."""
+
+
 class Browser:
     """One page. `errors` are the exceptions its scripts threw, `requests` all addresses it asked for."""
 
@@ -90,7 +95,8 @@ class Browser:
             message = json.loads(self._socket.recv())
             match message:
                 case {"id": self._number, "error": error}:
-                    raise RuntimeError(f"{method}: {error['message']}")
+                    gone = re.search("navigated or closed|context was destroyed|Cannot find context", error["message"])
+                    raise (Leaving if gone else RuntimeError)(f"{method}: {error['message']}")
                 case {"id": self._number, "result": result}:
                     return result
                 case {"method": "Runtime.exceptionThrown", "params": {"exceptionDetails": details}}:
@@ -110,8 +116,14 @@ class Browser:
         return answer["result"].get("value")
 
     def wait_for(self, script: str, seconds: float = 300) -> None:
-        """Wait until an expression in the page is true."""
-        until(lambda: self.evaluate(f"Boolean({script})"), seconds, script)
+        """Wait until an expression in the page, or in the one that follows it, is true."""
+        def holds() -> bool:
+            try:
+                return self.evaluate(f"Boolean({script})")
+            except Leaving:
+                return False
+
+        until(holds, seconds, script)
 
     def screenshot(self, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
