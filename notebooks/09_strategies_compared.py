@@ -463,8 +463,8 @@ if not lab.headless():
 
 # %% [markdown]
 # The counts of candidates hide that a candidate of TPSR shares its beginning with others, and that one of NSR-gvs has a prompt before it
-# that has to be read. So once more: against the tokens that the decoder read, and against seconds. Seconds are those of one machine, and
-# of whatever else it was doing; tokens are not.
+# that has to be read. So once more: against the tokens that the decoder read, and against seconds of the processor, all cores together.
+# Seconds are those of one machine (in tables from before November 17, those on the wall, and of whatever else it was doing); tokens are not.
 
 # %%
 figure, axes = plt.subplots(2, 2, figsize=(9.6, 6.6), sharex="col", sharey="row")
@@ -521,8 +521,8 @@ for line, what in zip(axes, ("novel", "accurate")):
         ax.set_title(f"{what}, equal {cost}", fontsize=9)
 for ax in axes[1]:
     ax.set_xlabel("points more than a beam")
-above = [title_of(*n) for n in rivals if found[n, "candidates", "accurate"].low > 0]
-figure.suptitle(f"More accurate than a beam of as many candidates: {', '.join(above) or 'none'}",
+above = sum(found[name, "candidates", "accurate"].low > 0 for name in rivals)
+figure.suptitle(f"{above} of {len(rivals)} are more accurate than a beam of as many candidates",
                 weight="bold", fontsize=11)
 save(figure, "equal_cost")
 plt.show()
