@@ -14,7 +14,7 @@
 # # A second system copies too
 #
 # **Claim.** transformer4sr, with another generator, encoder and training, also answers new problems mostly with old formulas. More data
-# makes more answers new, and a control shows how much of that is only a set not learned yet.
+# makes more answers new, and a control shows how much of that is a set not learned yet.
 #
 # **You will see.** Its generator and network in pieces, two definitions of "copied", novelty against the size of the training set and
 # against epochs, and what a leaking split would have claimed.
@@ -23,8 +23,7 @@
 #
 # **From the paper.** Section 5.2 "Practical Setting"; Appendices "Definition of Reproduction Bias", "Varying the Number of Epochs".
 #
-# **Runtime.** Tiny: two minutes. Laptop: half a minute, or an hour and a half with training. Paper: a day of a GPU. On a laptop with
-# 2 cores.
+# **Runtime.** Tiny: two minutes. Laptop: half a minute, or 90 minutes with training. Paper: a day of a GPU. On a laptop with 2 cores.
 
 # %% [markdown]
 # The laptop scale shows reference results of five networks, trained on sets whose sizes differ by a factor of 30; with `recompute` they
