@@ -75,8 +75,10 @@ class Run:
         t, d = settings.training, settings.data
         torch.manual_seed(t.seed)  # only the weights at birth are drawn from it
         self.network = Network(settings.config()).to(place.device)
+        self.began_with: dict[str, Any] = {}  # what is known of the network that this one goes on from
         if t.start_from:
             found = checkpoint.load(t.start_from)
+            self.began_with = {"name": t.start_from} | {key: found.about[key] for key in ("steps", "samples", "birth", "began_with") if key in found.about}
             missing = self.network.load_state_dict(found.network.state_dict(), strict=False)
             if missing.unexpected_keys or any(not key.startswith(("hint_", "anchors")) for key in missing.missing_keys):
                 raise SettingsError(f"start_from {t.start_from!r} is a network of another size.")
@@ -139,7 +141,7 @@ class Run:
         about = {"settings": flat, "history": p.history, "steps": p.step, "samples": p.step * self.settings.training.batch}
         if self.settings.data.hinted:
             about["hint_words"] = list(hint_words(self.settings.vocabulary))
-        about["birth"] = birth_certificate(flat, self.settings.training.seed, round(p.seconds, 1))
+        about |= {"birth": birth_certificate(flat, self.settings.training.seed, round(p.seconds, 1)), "began_with": self.began_with}
         return checkpoint.export(self.folder / "final", self.network, self.settings.vocabulary, set(self.templates), Seen.from_counts(p.shown), about)
 
     # ---- one step -------------------------------------------------------------------------------------------------------------

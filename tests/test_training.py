@@ -219,6 +219,8 @@ def test_a_network_is_published_without_a_log_that_is_too_large(finished, tmp_pa
         trained.seen
     further = training.train(tiny(start_from="laptop/own", seed=1), tmp_path / "further")  # a network can go on from it all the same
     assert checkpoint.load_folder(further).seen.counts.sum() == checkpoint.load_folder(finished / "final").seen.counts.sum()
+    before = checkpoint.load_folder(further).about["began_with"]  # and says from what
+    assert (before["name"], before["steps"], before["birth"]) == ("laptop/own", trained.about["steps"], trained.about["birth"])
 
 
 def test_stopping_and_going_on_is_the_same_as_never_stopping(finished, tmp_path):
