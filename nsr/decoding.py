@@ -72,11 +72,12 @@ class Hypothesis(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A request, the row of the encoder's memory it belongs to, and how many variables its problem has."""
+    """A request, the row of the encoder's memory it belongs to, how many variables its problem has, and its prompt if it was read before."""
 
     request: NextTokens | Complete
     memory: int
     n_variables: int
+    past: Tensor | None = None  # (layers, 2, L, h), see `Network.prefill`
 
 
 def decoder_input(vocabulary: Vocabulary, prefix: Prefix, prompt: Sequence[Prefix] = ()) -> list[int]:
@@ -104,12 +105,17 @@ def passes(jobs: Sequence[Job], members: list[int], device: torch.device) -> lis
 
 def _prefill(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]) -> tuple[Tensor, object, Tensor]:
     """Let the network read every job's input: logits (J, V), its state, and the number of tokens read (J,)."""
-    inputs = [torch.tensor(decoder_input(vocabulary, job.request.prefix, job.request.prompt)) for job in jobs]
+    inputs = [decoder_input(vocabulary, job.request.prefix, job.request.prompt if job.past is None else ()) for job in jobs]
+    return read(network, memory, inputs, [job.memory for job in jobs], [job.past for job in jobs])
+
+
+def read(network, memory: Tensor, inputs: Sequence[Sequence[int]], rows: Sequence[int], past: Sequence[Tensor | None] = ()) -> tuple[Tensor, object, Tensor]:
+    """Let the network read token ids, each with its row of the memory, and perhaps a past: logits (J, V), its state, and lengths (J,)."""
     lengths = torch.tensor([len(ids) for ids in inputs])
-    tokens = torch.nn.utils.rnn.pad_sequence(inputs, batch_first=True)  # (J, L); <pad> is 0
-    rows = torch.tensor([job.memory for job in jobs])
-    logits, state = network.prefill(memory, *(x.to(memory.device) for x in (tokens, lengths, rows)))
-    return logits, state, lengths
+    tokens = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in inputs], batch_first=True)  # (J, L); <pad> is 0
+    moved = [x.to(memory.device) for x in (tokens, lengths, torch.tensor(rows))]
+    more = {"past": past} if any(kept is not None for kept in past) else {}
+    return *network.prefill(memory, *moved, **more), lengths
 
 
 def room_for(network, job: Job) -> int:

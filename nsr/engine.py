@@ -17,12 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
-import torch
-from torch import Tensor
 
 from nsr import decoding
 from nsr.decoding import Complete, Job, NextTokens
 from nsr.expressions import Vocabulary
+from nsr.memories import Memories
 from nsr.oracle import Candidate, Oracle, Verify, clocks, verify_all
 from nsr.problem import Problem, ProblemError
 from nsr.records import progress as show_progress
@@ -30,8 +29,6 @@ from nsr.results import Result
 
 Request = NextTokens | Complete | Verify
 Search = Generator[Request | list[Request], Any, Candidate | None]
-ENCODED = 32  # problems that the encoder reads in one pass
-MAX_POINTS = 1000  # the encoder never saw more points than this in training; fitting uses all of them
 
 
 class Model(Protocol):
@@ -185,7 +182,7 @@ def solve_all(problems: Sequence[Problem], strategy: Strategy, model: Model, *, 
 
 def _run(runs: list[_Running], model: Model, budget: Budget) -> Iterator[int]:
     """Advance all searches to their ends; yields the index of each problem that is done."""
-    memories = _Memories(model.network, model.vocabulary.n_variables)
+    memories = Memories(model.network, model.vocabulary)
     fresh, going = runs, runs
     while going:
         for run in fresh:
@@ -222,54 +219,17 @@ def _batch(waiting: list[tuple[_Running, int, Request]], rows: int) -> list[tupl
     return most[: max(1, rows // getattr(most[0][2], "beam_size", 1))]
 
 
-def _decode(batch: list[tuple[_Running, int, Request]], memories: _Memories, model: Model) -> None:
+def _decode(batch: list[tuple[_Running, int, Request]], memories: Memories, model: Model) -> None:
     """Let the network answer requests of one kind; the time is shared out by the tokens each needed."""
     begin = clocks()
     memory, rows = memories.rows([(run.oracle.problem, request.hints) for run, _, request in batch])
-    jobs = [Job(request, row, run.oracle.problem.n_variables) for (run, _, request), row in zip(batch, rows)]
+    pasts, read = memories.pasts([(run.oracle.problem, request) for run, _, request in batch], memory, rows)
+    jobs = [Job(request, row, run.oracle.problem.n_variables, past) for (run, _, request), row, past in zip(batch, rows, pasts)]
     work = decoding.complete if isinstance(batch[0][2], Complete) else decoding.next_tokens
     answers, costs = work(model.network, model.vocabulary, memory, jobs)
+    costs = [cost + more for cost, more in zip(costs, read)]
     per_token = (clocks() - begin) / max(1, sum(costs))
     for (run, k, request), answer, cost in zip(batch, answers, costs):
         run.answers[k] = run.cache[request] = answer
         run.oracle.n_tokens += cost
         run.oracle.charge(cost * per_token)
-
-
-class _Memories:
-    """What the encoder says about each problem (with each set of hints), computed once, at the first request."""
-
-    def __init__(self, network, n_variables: int) -> None:
-        self.network, self.n_variables = network, n_variables
-        self.device = next(iter(network.parameters()), torch.empty(0)).device
-        self.known: dict[tuple[int, Any], Tensor] = {}  # (identity of the problem, hints) → (S, h)
-
-    def rows(self, wanted: list[tuple[Problem, tuple[int, ...] | None]]) -> tuple[Tensor, list[int]]:
-        """A memory (N, S, h) with one row per different problem and hints, and the row of each that was wanted."""
-        different = {(id(problem), hints): (problem, hints) for problem, hints in wanted}
-        missing = [item for key, item in different.items() if key not in self.known]
-        for start in range(0, len(missing), ENCODED):
-            part = missing[start : start + ENCODED]
-            for (problem, hints), memory in zip(part, self.encode(part)):
-                self.known[id(problem), hints] = memory
-        place = {key: row for row, key in enumerate(different)}
-        memory = torch.stack([self.known[key] for key in different])
-        return memory, [place[id(problem), hints] for problem, hints in wanted]
-
-    @torch.inference_mode()
-    def encode(self, items: list[tuple[Problem, tuple[int, ...] | None]]) -> Tensor:
-        """(B, S, h) for B problems with their hints; variables that a problem does not have are zero, as in training."""
-        shown = [np.linspace(0, len(p.y) - 1, min(len(p.y), MAX_POINTS)).astype(int) for p, _ in items]
-        longest = max(map(len, shown))
-        points = np.zeros((len(items), longest, self.n_variables + 1), dtype=np.float32)  # (B, P, D+1)
-        mask = np.zeros((len(items), longest), dtype=bool)
-        for i, ((problem, _), index) in enumerate(zip(items, shown)):
-            points[i, : len(index), : problem.n_variables] = problem.X[index]
-            points[i, : len(index), -1] = problem.y[index]
-            mask[i, : len(index)] = True
-        tensors = [torch.from_numpy(points).to(self.device), None if mask.all() else torch.from_numpy(mask).to(self.device)]
-        hints = [hint for _, hint in items]
-        if any(hint is not None for hint in hints):
-            rows = [torch.tensor(hint or (), dtype=torch.long) for hint in hints]
-            tensors.append(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).to(self.device))  # (B, Lh)
-        return self.network.encode(*tensors)

@@ -9,6 +9,7 @@ symbolic encoder to the memory. Decoding is incremental: `encode` once per probl
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -95,6 +96,10 @@ class State:
         visible = None if self.visible is None else self.visible[index]
         cache = self.cache[:, :, :, :capacity].index_select(2, index)
         return _grouped(replace(self, cache=cache, visible=visible, position=self.position[index], problem=self.problem[index]))
+
+    def read(self, lengths: Sequence[int]) -> list[Tensor]:
+        """What each row has read, its first `lengths` tokens: (layers, 2, L, h), to go on from more than once (`prefill`'s `past`)."""
+        return [self.cache[:, :, row, :length].clone() for row, length in enumerate(lengths)]
 
     def _exchange(self, index: Tensor) -> State:
         """`select` when every row stays with its problem: only the rows that change are written, in place."""
@@ -198,26 +203,36 @@ class Network(nn.Module):
         return self.decode(self.encode(points, mask, hints), tokens)
 
     @torch.no_grad()
-    def prefill(self, memory: Tensor, tokens: Tensor, lengths: Tensor | None = None, problem: Tensor | None = None) -> tuple[Tensor, State]:
+    def prefill(self, memory: Tensor, tokens: Tensor, lengths: Tensor | None = None, problem: Tensor | None = None,
+                past: Sequence[Tensor | None] = ()) -> tuple[Tensor, State]:
         """Read R whole prompts in one pass: memory (N, S, h), tokens (R, L) padded at the right → logits (R, V) after each last real token.
 
         `lengths` (R,) real tokens per row, None: all L. `problem` (R,) row of `memory` each prompt belongs to, None: row r to problem r.
+        `past` holds what each row has read already, (layers, 2, L_past, h) as `State.read` returns it, or None.
         """
         rows, longest = tokens.shape
-        if longest > self.config.positions:
-            raise ValueError(f"A prompt of {longest} tokens: this network has {self.config.positions} positions.")
+        kept = {row: read for row, read in enumerate(past) if read is not None}
+        before = torch.tensor([kept[row].shape[2] if row in kept else 0 for row in range(rows)], dtype=torch.long, device=tokens.device)  # (R,)
+        first = int(before.max()) if rows else 0  # the column of the cache where the new tokens begin
         lengths = torch.full((rows,), longest, device=tokens.device) if lengths is None else lengths
+        if rows and (most := int((before + lengths).max())) > self.config.positions:
+            raise ValueError(f"A prompt of {most} tokens: this network has {self.config.positions} positions.")
         problem = torch.arange(rows, device=tokens.device) if problem is None else problem
-        capacity = -(-(longest + 1) // 8) * 8
+        capacity = -(-(first + longest + 1) // 8) * 8
         cache = memory.new_empty(len(self.layers), 2, rows, capacity, self.config.width)
-        ragged = bool((lengths < longest).any())
-        visible = (torch.arange(capacity, device=tokens.device) < lengths[:, None]) if ragged else None  # (R, capacity)
+        cache[:, :, :, :first] = 0  # what is hidden must be finite all the same
+        for row, read in kept.items():
+            cache[:, :, row, : read.shape[2]] = read
+        ragged = bool((lengths < longest).any() or (before < first).any())
+        column = torch.arange(capacity, device=tokens.device)
+        visible = ((column < before[:, None]) | (column >= first) & (column < first + lengths[:, None])) if ragged else None  # (R, capacity)
         keys = tuple(layer.memory_keys(memory) for layer in self.layers)
-        state = _grouped(State(keys, cache, 0, lengths, visible, problem, None, (0, 0)))
-        x = self.tokens(tokens) + self.positions.weight[:longest]  # (R, L, h)
+        state = _grouped(State(keys, cache, first, before + lengths, visible, problem, None, (0, 0)))
+        place = before[:, None] + torch.arange(longest, device=tokens.device)  # (R, L)
+        x = self.tokens(tokens) + self.positions(place.clamp(max=self.config.positions - 1))  # (R, L, h); only padding lies beyond
         x = self._advance(x, state)
         last = x[torch.arange(rows, device=x.device), lengths - 1]  # (R, h)
-        return self.output(self.norm(last)), replace(state, column=longest)
+        return self.output(self.norm(last)), replace(state, column=first + longest)
 
     @torch.no_grad()
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
@@ -238,14 +253,19 @@ class Network(nn.Module):
         """The decoder layers over new tokens x (R, L, h), whose keys and values are written into the cache."""
         length, (n_problems, width) = x.shape[1], state.table
         end = state.column + length
-        mask = None if state.visible is None or length > 1 else state.visible[:, None, None, :end]  # (R, 1, 1, end)
+        mask = None if state.visible is None else state.visible[:, None, None, :end]  # (R, 1, 1, end)
+        alone = length > 1 and not state.column  # padding stands at the right, where the causal mask hides it
+        if alone:
+            mask = None
+        elif length > 1:  # after a past: what is there of it, and the new tokens up to each query
+            causal = torch.ones(length, end, dtype=torch.bool, device=x.device).tril(state.column)
+            mask = causal if mask is None else causal & mask  # (R, 1, L, end)
 
         for layer, (memory_key, memory_value), (keys, values) in zip(self.layers, state.memory, state.cache):
 
             def look_back(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
                 keys[:, state.column : end], values[:, state.column : end] = k, v
-                # In a prefill (more than one token, empty cache) padding stands at the right, where the causal mask hides it.
-                return attend(q, keys[:, :end], values[:, :end], layer.heads, mask, causal=length > 1)
+                return attend(q, keys[:, :end], values[:, :end], layer.heads, mask, causal=alone)
 
             def look_at_memory(q: Tensor) -> Tensor:
                 table = q  # (R, L, h)

@@ -22,6 +22,9 @@ class FakeState:
     def select(self, index):
         return FakeState([self.rows[i] for i in index.tolist()])
 
+    def read(self, lengths):
+        return [ids[:n] for (_, ids), n in zip(self.rows, lengths)]
+
 
 @dataclass
 class FakeNetwork:
@@ -53,8 +56,9 @@ class FakeNetwork:
         self.passes.append(len(rows))
         return torch.tensor(np.array([self.row_logits(value, ids) for value, ids in rows]).reshape(len(rows), len(self.vocabulary)))
 
-    def prefill(self, memory, tokens, lengths=None, problem=None):
-        rows = [(float(memory[p, 0, 0]), tuple(ids[:n])) for ids, n, p in zip(tokens.tolist(), lengths.tolist(), problem.tolist())]
+    def prefill(self, memory, tokens, lengths=None, problem=None, past=None):
+        new = zip(tokens.tolist(), lengths.tolist(), problem.tolist(), past or [None] * len(tokens))
+        rows = [(float(memory[p, 0, 0]), (*(read or ()), *ids[:n])) for ids, n, p, read in new]
         return self._logits(rows), FakeState(rows)
 
     def step(self, tokens, state):

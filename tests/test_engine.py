@@ -9,7 +9,7 @@ import pytest
 import torch
 from fake_network import fake_model
 
-from nsr import decoding, engine
+from nsr import decoding, memories
 from nsr.decoding import Complete, NextTokens
 from nsr.engine import Budget, solve, solve_all
 from nsr.expressions import END, SIMPLIFIED, is_valid
@@ -104,7 +104,7 @@ def test_together_equals_alone(strategy, monkeypatch):
     alone = [solve(problem, strategy, fake_model(), seed=7) for problem in problems()]
     assert [summary(r) for r in together] == [summary(r) for r in alone]
     monkeypatch.setattr(decoding, "ROWS", 5)
-    monkeypatch.setattr(engine, "ENCODED", 2)
+    monkeypatch.setattr(memories, "ENCODED", 2)
     assert [summary(r) for r in solve_all(problems()[::-1], strategy, fake_model(), seed=7)][::-1] == [summary(r) for r in alone]
 
 

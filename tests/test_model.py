@@ -119,9 +119,11 @@ def test_a_token_does_not_see_the_future():
     torch.testing.assert_close(net(x, None, tokens)[:, :6], net(x, None, changed)[:, :6])
 
 
+@pytest.mark.parametrize("before", [None, (2, 0, 4, 1, 0), (0, 0, 0, 0, 0)])
 @pytest.mark.parametrize("norm", ["pre", "post"])
-def test_cached_steps_give_the_logits_of_the_full_forward_pass(norm):
-    """Prompts of ragged lengths over four problems, then beams that are duplicated, dropped and reordered at random."""
+def test_cached_steps_give_the_logits_of_the_full_forward_pass(norm, before):
+    """Prompts of ragged lengths over four problems, some of them read in two parts, then beams that are duplicated, dropped and
+    reordered at random."""
     net, random = network(norm=norm), torch.Generator().manual_seed(8)
     with torch.no_grad():
         memory = net.encode(points(4, 10))
@@ -132,7 +134,12 @@ def test_cached_steps_give_the_logits_of_the_full_forward_pass(norm):
         def full():
             return torch.stack([net.decode(memory[p][None], torch.tensor([row]))[0, -1] for p, row in zip(problem, rows)])
 
-        logits, state = net.prefill(memory, tokens, lengths, problem)
+        if before is None:
+            logits, state = net.prefill(memory, tokens, lengths, problem)
+        else:
+            past = net.prefill(memory, tokens, lengths, problem)[1].read(before)
+            rest = torch.nn.utils.rnn.pad_sequence([torch.tensor(row[n:]) for row, n in zip(rows, before)], batch_first=True)
+            logits, state = net.prefill(memory, rest, lengths - torch.tensor(before), problem, past)
         torch.testing.assert_close(logits, full(), atol=1e-5, rtol=1e-5)
         for step in range(20):
             new = torch.randint(5, 20, (len(rows),), generator=random)
