@@ -131,6 +131,15 @@ for target, prompt in list(zip(targets, drawn))[:4]:
     print(f"{to_infix(target):40s} ← ", ",  ".join(map(to_infix, prompt)) or "(none)")
 assert all(tree in pieces(target)[1:] for target, prompt in zip(targets, drawn) for tree in prompt)
 
+# %% [markdown]
+# Was it trained as long as the network without prompts? Where a training went on from finished weights, both parts count.
+
+# %%
+earlier = trained.about.get("began_with") or {"steps": 0}
+print(f"with prompts {earlier['steps'] + trained.about['steps']:,} steps"
+      + f" ({earlier['steps']:,} and, from there, {trained.about['steps']:,})" * bool(earlier["steps"])
+      + f"; without {plain.about['steps']:,}")
+
 
 # %% [markdown]
 # ## A right one, a wrong one, none
