@@ -464,7 +464,7 @@ if not lab.headless():
 # %% [markdown]
 # The counts of candidates hide that a candidate of TPSR shares its beginning with others, and that one of NSR-gvs has a prompt before it
 # that has to be read. So once more: against the tokens that the decoder read, and against seconds of the processor, all cores together.
-# Seconds are those of one machine (in tables from before November 17, those on the wall, and of whatever else it was doing); tokens are not.
+# Seconds are those of the machines that the tables were measured on; tokens are not.
 
 # %%
 figure, axes = plt.subplots(2, 2, figsize=(9.6, 6.6), sharex="col", sharey="row")

@@ -510,8 +510,7 @@ pd.DataFrame(lines, columns=columns).set_index("not_included")
 # ## Any-time curves
 #
 # A thin line is the answer that the same search would have given, had it been stopped there; dots are the settings that were measured.
-# (Tables from before traces were kept have dots only, and dotted lines for the first accurate candidate.) Better is above the others at
-# the same place.
+# Better is above the others at the same place.
 
 # %%
 HINTED = [name for name in THEIRS if name[0].startswith("nsrwh")]
@@ -562,8 +561,8 @@ def at_budget(strategy, spent, which="not_included"):
 BUDGETS = [n for n in (50, 150, 450) if n <= candidates] or [candidates]
 
 # %% [markdown]
-# At 50, 150 and 450 candidates. For beam search and TPSR, which have no traces, it is the largest setting that costs no more; what it
-# spent stands in brackets where it is less than nine tenths.
+# At 50, 150 and 450 candidates, of each strategy the setting that goes furthest. What was spent stands in brackets where it is less than
+# nine tenths: some searches end by themselves.
 
 # %%
 lines = []
@@ -653,8 +652,9 @@ print(f"a candidate of local search takes {each['local'] / each['beam']:.1f} tim
       f"of the beam now; {then:.1f} times in the tables")
 
 # %% [markdown]
-# If the two factors differ, the machine was busier while one of the tables was measured, and the comparison at equal seconds is unfair by
-# that much. The same curves and tests at equal seconds, as they stand in the tables:
+# Seconds are those of the processor, all cores together, so what else the machine was doing hardly counts; but not all tables come from
+# one machine. If the two factors differ, the comparison at equal seconds is unfair by that much. The same curves and tests, with the seconds
+# of the tables:
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 4))
@@ -677,7 +677,7 @@ save(figure, "equal_seconds")
 plt.show()
 
 # %% [markdown]
-# Seconds depend on what else a machine was doing, and the tables were measured at different times: a small difference here means little.
+# A difference that is smaller than that of the two factors above means little.
 
 # %% [markdown]
 # ## New in which sense?
