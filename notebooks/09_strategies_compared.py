@@ -713,7 +713,7 @@ if sources is not None:
     taken = seconds_taken(scale)
     taken = taken[(taken.test_set == "not_included") & taken.seed.isin(range(n_seeds))]
     of_paper = pd.MultiIndex.from_frame(taken[ROW]).isin(THEIRS)
-    one_seed = taken[of_paper].groupby("strategy")["seconds"].sum() / max(1, taken.seed.nunique())
+    one_seed = taken[of_paper].groupby(ROW).seconds.mean().groupby("strategy").sum()
     print(f"one seed of {len(set(there) & set(THEIRS))} of the {len(THEIRS)} rows:",
           lab.clock(one_seed.sum()), "of wall time;", ", ".join(
               f"{name} {lab.clock(t)}" for name, t in one_seed.items()))
