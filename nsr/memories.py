@@ -73,7 +73,8 @@ class Memories:
         first = {key: i for i, key in reversed(list(enumerate(keys)))}  # who asks first pays for all
         kept = {key: self.prompts[key] for key in first if key in self.prompts}
         spelled = {key: self.vocabulary.encode(sequence((), key[2])[:-2]) for key in first if key not in kept}  # no START, no END
-        missing = sorted((key for key, ids in spelled.items() if ids), key=lambda key: len(spelled[key]))
+        room = self.network.config.positions - 1  # nothing can be written after a longer one, and nothing will be asked
+        missing = sorted((key for key, ids in spelled.items() if 0 < len(ids) <= room), key=lambda key: len(spelled[key]))
         for start in range(0, len(missing), PROMPTED):
             part = missing[start : start + PROMPTED]
             inputs = [spelled[key] for key in part]

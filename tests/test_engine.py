@@ -322,3 +322,20 @@ def test_a_failure_prints_too():
     result = solve(problems()[0], Nonsense(), fake_model())
     assert result.answer is None and result.r2 == -math.inf and "none of 2 candidates" in str(result) and "▶" not in str(result)
     assert result.to_latex().count(r"\\") == 3 and len(result.to_frame()) == 2
+
+
+def test_a_prompt_longer_than_the_network_reads_has_no_answers_and_is_no_error():
+    network = Network(Config(vocabulary=len(SIMPLIFIED), width=16, heads=2, positions=12)).eval()
+    model = SimpleNamespace(network=network, vocabulary=SIMPLIFIED)
+    answers = []
+
+    class Ask:
+        name = "ask"
+
+        def search(self, view, rng):
+            for n in (1, 4, 40):  # 4 tokens each, with their marks
+                prompt = (("sin", "x1"),) * n
+                answers.append(((yield NextTokens((), prompt)), (yield Complete(("sin",), 2, prompt))))
+
+    solve_all(problems(2), Ask(), model)
+    assert all(bool(tokens) == bool(beam) for tokens, beam in answers) and [bool(tokens) for tokens, _ in answers] == [True, True, False, False, False, False]
