@@ -41,14 +41,13 @@ n_problems: int = 150  # problems of a test set
 n_seeds: int = 3  # test sets of each kind
 n_points: int = 100  # points given per problem; as many fresh ones judge
 n_live: int = 16  # problems solved while you read
-n_noise: int = 50  # problems that are solved again with noise
+n_noise: int = 50  # problems of each seed that are solved again with noise
 
 # %% [markdown]
 # Imports, the network, and a handful of problems.
 
 # %%
 import tempfile
-import time
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
@@ -70,7 +69,7 @@ from nsr.drawings import draw_fit
 from nsr.edits import edits
 from nsr.engine import solve, solve_all
 from nsr.evaluation import Row, measure_all, network_for, percent, problems_of
-from nsr.evaluation import results_path, tabulate, weights_digest
+from nsr.evaluation import results_path, tabulate
 from nsr.expressions import CONSTANT
 from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, SKY, YELLOW
 from nsr.figures import draw_tree, save, style_of, title_of, use_style
@@ -458,8 +457,13 @@ SHOW = ("start", "guided", "families", "completions")
 grids = {name: [Row(s, which, k, **size)
                 for k in range(n_seeds) for s in group for which in TEST_SETS]
          for name, group in strategies.items()}
-grids["local_options"] = [Row(LocalSearch(candidates=candidates, **options), "not_included", 0,
-                              **size, show=SHOW) for options in VARIANTS.values()]
+grids["local_options"] = [Row(LocalSearch(candidates=candidates, **options), "not_included", k,
+                              **size, show=SHOW)
+                          for k in range(n_seeds) for options in VARIANTS.values()]
+LEVELS = (0.0, 0.01, 0.1)
+NOISY = (BeamSearch(largest_beam), Families(BeamSearch(5)), LocalSearch(candidates=candidates))
+grids["noise"] = [Row(s, "not_included", k, **size, first=n_noise, noise=level)
+                  for k in range(n_seeds) for s in NOISY for level in LEVELS if level]
 
 # %% [markdown]
 # With `recompute` the missing rows are measured; at the tiny scale a few problems are searched now. A row that nobody measured is
@@ -776,7 +780,7 @@ plt.show()
 # %% [markdown]
 # ## What is it made of?
 #
-# One thing is changed at a time, on `not_included` with one seed. *No families* verifies expressions as the network and the edits
+# One thing is changed at a time, on the same problems of `not_included`. *No families* verifies expressions as the network and the edits
 # write them, with no constants added: the distance to it is what the extra constants are worth.
 # *No network* takes both away, the start and the guidance.
 
@@ -793,13 +797,12 @@ def variant(**changed):
     return part
 
 
-one_seed = rows[rows.seed == 0]
-ablation = {"local search": row_of(one_seed, "local"),
+ablation = {"local search": row_of(rows, "local"),
             **{name: variant(**changed) for name, changed in VARIANTS.items()},
-            "no network": row_of(one_seed, "local-random"),
-            "last leaf": row_of(one_seed, "last-leaf"),
-            "families alone": row_of(one_seed, "families"),
-            "beam search (5)": row_of(one_seed, "beam", 5)}
+            "no network": row_of(rows, "local-random"),
+            "last leaf": row_of(rows, "last-leaf"),
+            "families alone": row_of(rows, "families"),
+            "beam search (5)": row_of(rows, "beam", 5)}
 
 # %% [markdown]
 # Paired differences to the full search, over the same problems:
@@ -861,35 +864,15 @@ for text, first, second in (
 # ## Noise
 #
 # Families have many constants, and constants can fit noise. The first problems of `not_included` again, with Gaussian noise of 1 % and
-# 10 % of the standard deviation of $y$ on the given points; the fresh points that judge stay clean.
+# 10 % of the standard deviation of $y$ on the given points; the fresh points that judge stay clean. Without noise they are in the tables
+# above.
 
 # %%
-LEVELS = (0.0, 0.01, 0.1)
-NOISY = (BeamSearch(largest_beam), Families(BeamSearch(5)), LocalSearch(candidates=candidates))
-
-
-def with_noise(level):
-    """The problems with noise: the same for every strategy."""
-    draw = np.random.default_rng([seed, round(1000 * level)])
-    clean = problems_of(trained, "not_included", seed, n_problems, n_points)[:n_noise]
-    return [replace(p, y=p.y + level * p.y.std() * draw.standard_normal(len(p.y))) for p in clean]
-
-
-def measure_noise(path):
-    begin, parts = time.perf_counter(), []
-    for strategy in NOISY:
-        for level in LEVELS:
-            found = solve_all(with_noise(level), strategy, trained, reference=training, seed=seed)
-            parts.append(tabulate(found, "not_included", training, noise=level))
-    settings = {"weights_digest": weights_digest(trained), "n_noise": n_noise, "n_points": n_points}
-    certificate = lab.birth_certificate(settings, seed, round(time.perf_counter() - begin, 2))
-    lab.write_table(pd.concat(parts, ignore_index=True), path, certificate)
-
-
-path = results_path("noise", scale, write=recompute) if weights else home / "noise.csv.gz"
-if not weights or recompute and not path.exists():
-    measure_noise(path)
-noisy = flagged(lab.read_table(path)) if path.exists() else rows[:0].assign(noise=0.0)
+path = results_path("noise", scale) if weights else home / "noise.csv.gz"
+with_noise = flagged(lab.read_table(path)) if path.exists() else rows[:0].assign(noise=0.0)
+same = [*KEY, "strategy", "beam_size"]
+clean = rows.merge(with_noise[same].drop_duplicates(), on=same).assign(noise=0.0)
+noisy = pd.concat([clean, with_noise], ignore_index=True)
 
 # %% [markdown]
 # Left accuracy on clean points, in the middle the share of true families, right the number of constants too many.

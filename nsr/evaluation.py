@@ -25,7 +25,7 @@ from nsr.expressions import Template, is_valid
 from nsr.generator import TreeRecipe
 from nsr.grids import Job, fill, read_rows, results_path, stale, table_of, weights_digest  # noqa: F401
 from nsr.items import ItemRecipe
-from nsr.problem import Problem
+from nsr.problem import Problem, noisy
 from nsr.records import short
 from nsr.results import Result
 from nsr.settings import read_settings
@@ -44,8 +44,9 @@ N_POINTS = 100  # given to the strategy; as many fresh ones to report on
 
 @dataclass(frozen=True)
 class Row:
-    """One row of a grid. `step` asks for a snapshot of the training instead of the finished network; `show` names options of the
-    strategy that become columns, so that rows that differ in them can be told apart."""
+    """One row of a grid. `step` asks for a snapshot of the training instead of the finished network; `first` takes only so many
+    problems of the set; `noise` is a share of y's standard deviation, on the given points; `show` names options of the strategy that
+    become columns, so that rows that differ in them can be told apart."""
 
     strategy: Strategy
     test_set: str
@@ -54,12 +55,15 @@ class Row:
     n_points: int = N_POINTS
     step: int | None = None
     budget: Budget | None = None
+    first: int | None = None
+    noise: float = 0.0
     show: tuple[str, ...] = ()
 
     def parameters(self, trained: Trained) -> dict[str, Any]:
         """All that decides the numbers of this row, apart from the code."""
         options = dataclasses.asdict(self.strategy) if dataclasses.is_dataclass(self.strategy) else {}
         own = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name not in ("strategy", "show", "budget")}
+        own = {name: value for name, value in own.items() if value or name not in ("first", "noise")}  # rows measured before had neither
         budget = dataclasses.asdict(self.budget) if self.budget else None
         return {"weights": trained.name, "weights_digest": weights_digest(trained, self.step), "strategy": self.strategy.name,
                 "options": options, **own, "budget": budget}
@@ -69,7 +73,7 @@ class Row:
         """The row in a few words, for the line of progress."""
         size = getattr(self.strategy, "beam_size", None)
         return " ".join([self.strategy.name, *([f"b={size}"] if size else []), self.test_set, f"seed {self.seed}",
-                         *([f"step {self.step:,}"] if self.step is not None else [])])
+                         *([f"step {self.step:,}"] if self.step is not None else []), *([f"{self.noise:.0%} noise"] if self.noise else [])])
 
 
 def network_for(weights: str, kind: str = "nesymres") -> Trained:
@@ -94,15 +98,17 @@ def _problems(name: str, templates: frozenset[Template], n: int, seed: int, n_po
 
 
 def measure(trained: Trained, strategy: Strategy, test_set: str, seed: int = 0, n_problems: int = N_PROBLEMS, *,
-            n_points: int = N_POINTS, first: int | None = None, budget: Budget | None = None, reference: TrainingSet | None = None,
-            label: str | None = None, **columns: Any) -> pd.DataFrame:
+            n_points: int = N_POINTS, first: int | None = None, noise: float = 0.0, budget: Budget | None = None,
+            reference: TrainingSet | None = None, label: str | None = None, **columns: Any) -> pd.DataFrame:
     """One line per problem: the answer, its R² on fresh points, novelty in each sense, cost (see `nsr.bias.tidy`), and ranks.
 
-    `first` searches only the first so many problems of the set; each has the line that it has among all of them. `label` is shown as
-    progress. More `columns` are added as constants.
+    `first` searches only the first so many problems of the set; each has the line that it has among all of them. `noise` is added to
+    the given points, the same for every strategy. `label` is shown as progress. More `columns` are added as constants.
     """
     reference = reference or TrainingSet.of(trained)
-    problems = problems_of(trained, test_set, seed, n_problems, n_points)[:first]
+    rng = np.random.default_rng([seed, round(1000 * noise)])
+    problems = [dataclasses.replace(problem, y=noisy(problem.y, noise, rng), floor=None) if noise else problem
+                for problem in problems_of(trained, test_set, seed, n_problems, n_points)[:first]]
     results = solve_all(problems, strategy, trained, budget=budget, seed=seed, progress=label, reference=reference)
     return tabulate(results, test_set, reference, **columns)
 
@@ -158,8 +164,9 @@ def measure_all(grid: Iterable[Row], path: Path, trained: Trained) -> pd.DataFra
     def lines(row: Row) -> pd.DataFrame:
         model = trained if row.step is None else _at(trained, row.step)
         shown = {name: getattr(row.strategy, name) for name in row.show} | ({} if row.step is None else {"step": row.step})
-        return measure(model, row.strategy, row.test_set, row.seed, row.n_problems, n_points=row.n_points, budget=row.budget,
-                       reference=reference(), **shown)
+        table = measure(model, row.strategy, row.test_set, row.seed, row.n_problems, n_points=row.n_points, first=row.first,
+                        noise=row.noise, budget=row.budget, reference=reference(), **shown)
+        return table.assign(noise=row.noise) if row.noise else table
 
     return fill([Job(row.label, row.parameters(trained), partial(lines, row)) for row in grid], path, network=trained.name)
 

@@ -33,7 +33,7 @@ from nsr.grids import Job, fill, read_rows, weights_digest
 from nsr.numerics import evaluate
 from nsr.oracle import FAILED, r2_fresh
 from nsr.parsing import parse
-from nsr.problem import HALF_MAX, Problem, ProblemError
+from nsr.problem import HALF_MAX, Problem, ProblemError, noisy
 from nsr.records import OUTPUTS, ROOT, clock, short
 from nsr.results import Result
 
@@ -129,8 +129,7 @@ def _sampled(name: str, prefix: Prefix, constants: Sequence[float], support: Seq
         good = np.abs(values) < HALF_MAX  # false for nan
         X, y = np.concatenate([X, block[good]])[:wanted], np.concatenate([y, values[good]])[:wanted]
         if len(y) == wanted:
-            given = y[:n_points] + noise * y[:n_points].std() * rng.standard_normal(n_points) if noise else y[:n_points]
-            return Problem(X[:n_points], given, name, prefix, tuple(constants), X[n_points:], y[n_points:])
+            return Problem(X[:n_points], noisy(y[:n_points], noise, rng), name, prefix, tuple(constants), X[n_points:], y[n_points:])
     raise ProblemError(f"{name}: only {len(y)} of {wanted} points have a value on its support")
 
 
@@ -164,8 +163,7 @@ def black_box_problem(name: str, rng: np.random.Generator, noise: float = 0.0, f
     rows = rng.permutation(len(y))
     cut = len(y) - max(2, round(TEST_SHARE * len(y)))
     given, held = rows[:cut], rows[cut:]
-    y_given = y[given] + noise * y[given].std() * rng.standard_normal(cut) if noise else y[given]
-    return Problem(X[given], y_given, name, X_fresh=X[held], y_fresh=y[held])
+    return Problem(X[given], noisy(y[given], noise, rng), name, X_fresh=X[held], y_fresh=y[held])
 
 
 # ------------------------------------------------------------------------------------------------------------------- tables

@@ -98,10 +98,14 @@ class Problem:
             good = np.flatnonzero(np.abs(y) < HALF_MAX)[:wanted]  # nan compares false
             if len(good) == wanted and np.ptp(y[good[:n_points]]) > 0 and (n_fresh < 2 or np.ptp(y[good[n_points:]]) > 0):
                 given, fresh = good[:n_points], good[n_points:]
-                y_given = y[given] + noise * y[given].std() * rng.standard_normal(n_points) if noise else y[given]
                 rest = (X[fresh], y[fresh]) if n_fresh else (None, None)
-                return cls(X[given], y_given, name, tuple(prefix), tuple(float(c) for c in constants), *rest)
+                return cls(X[given], noisy(y[given], noise, rng), name, tuple(prefix), tuple(float(c) for c in constants), *rest)
         raise ProblemError(f"{name or 'the expression'} has too few finite values on its support to draw {wanted} points from")
+
+
+def noisy(y: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
+    """y with Gaussian noise of that share of its standard deviation; y itself for 0, and then nothing is drawn."""
+    return y + share * y.std() * rng.standard_normal(len(y)) if share else y
 
 
 def rounding_floor(y: np.ndarray, digits: int = 7) -> float:

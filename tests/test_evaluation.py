@@ -109,6 +109,25 @@ def counted(monkeypatch):
 GRID = [Row(BeamSearch(2, max_len=6, length_penalty=alpha), "baseline", seed, **FEW, show=("length_penalty",)) for alpha in (1.0, 0.0) for seed in (0, 1)]
 
 
+def test_a_row_with_noise_is_a_row_of_its_own_and_is_judged_on_clean_points(trained, measured, monkeypatch, tmp_path):
+    plain = Row(BeamSearch(4, max_len=8), "not_included", 1, **FEW)
+    noisy = dataclasses.replace(plain, noise=0.1, first=3)
+    assert not {"noise", "first"} & set(plain.parameters(trained)), "tables measured before there was noise keep their rows"
+    assert noisy.parameters(trained) == plain.parameters(trained) | {"noise": 0.1, "first": 3}
+    seen, real = [], evaluation.solve_all
+    monkeypatch.setattr(evaluation, "solve_all", lambda problems, *a, **k: (seen.append(problems), real(problems, *a, **k))[1])
+    for folder, strategy in (("a", noisy.strategy), ("b", BeamSearch(1, max_len=8))):
+        table = measure_all([plain, dataclasses.replace(noisy, strategy=strategy)], tmp_path / folder / "noise.csv.gz", trained)
+        assert table["noise"].fillna(0).tolist() == [0, 0, 0, 0, 0.1, 0.1, 0.1]
+    clean, given, _, again = seen
+    for before, after, other in zip(clean, given, again):
+        np.testing.assert_array_equal(after.y, other.y)  # the same for every strategy
+        np.testing.assert_array_equal(before.y_fresh, after.y_fresh)
+        assert 0.02 < np.std(after.y - before.y) / before.y.std() < 0.3
+    assert table.problem.tolist() == [p.name for p in [*clean, *given]]
+
+
+
 def test_a_killed_grid_loses_one_row_and_goes_on(trained, tmp_path, counted):
     calls, watched = counted
     path = tmp_path / "table.csv.gz"
