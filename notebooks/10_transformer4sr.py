@@ -648,4 +648,4 @@ for piece, value in split.items():
     assert np.isclose(value, inside.novel_constants.mean()), f"in the class {piece}"
 
 # %% [markdown]
-# **What's next.** [The guarantee](12_pac_guarantee.py): what a search may promise if it is given all the time in the world.
+# **What's next.** [Practical benchmarks](11_practical_benchmarks.py): do the strategies help on formulas from physics?

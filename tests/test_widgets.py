@@ -23,7 +23,8 @@ FAST = {  # chapter → parameters, on top of the tiny scale's, with which the c
     "04_reproduction_bias": LAPTOP, "05_beam_search": LAPTOP, "06_tpsr": LAPTOP,
     "07_nsr_gvs": LAPTOP | {"weights": "laptop/gvs", "plain_weights": "laptop/nesymres"},
     "08_nsrwh": LAPTOP | {"weights": "laptop/nsrwh", "plain_weights": "laptop/nesymres"},
-    "09_strategies_compared": {"live_rows": ""}, "10_transformer4sr": {"n_draws": 500}, "12_pac_guarantee": {"runs": 200}, "13_beyond_the_paper": LAPTOP,
+    "09_strategies_compared": {"live_rows": ""}, "10_transformer4sr": {"n_draws": 500}, "11_practical_benchmarks": {"weights": "laptop/full"},
+    "12_pac_guarantee": {"runs": 200}, "13_beyond_the_paper": LAPTOP,
 }
 
 
