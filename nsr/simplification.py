@@ -1,7 +1,7 @@
 """Simplification: an expression with fitted constants, written without those that are 0, ±1 or a quarter turn.
 
 The canonical form (nsr.normal_form) knows tokens only; here every constant has a value, so a negative factor becomes a subtraction,
-a term with the factor 0 disappears, and sin(u + π/2) becomes cos(u).
+a term with the factor 0 disappears, sin(u + π/2) becomes cos(u), and factors that meet in a product or under a power are one.
 """
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from nsr.expressions import CONSTANT, Prefix, fold
 from nsr.normal_form import sort_key
 from nsr.numerics import evaluate
+from nsr.saturation import POWERS
 
 QUARTER = math.pi / 2
 ODD = ("sin", "tan", "asin")
@@ -39,6 +40,8 @@ def simplify(prefix: Prefix, constants: tuple[float, ...], fixed: Mapping[int, f
 
     >>> simplify(("add", "mul", "C", "x1", "mul", "C", "sin", "x2"), (1.0, -3.0), {0: 1.0})
     (('sub', 'x1', 'mul', 'C', 'sin', 'x2'), (3.0,))
+    >>> simplify(("div", "mul", "C", "x1", "pow2", "mul", "C", "x2"), (8.0, -2.0))
+    (('div', 'mul', 'C', 'x1', 'pow2', 'x2'), (2.0,))
     """
     return _write(_terms(_value(prefix, constants, fixed or {})))
 
@@ -60,10 +63,22 @@ def _value(prefix: Prefix, constants: tuple[float, ...], fixed: Mapping[int, flo
         if token in ("mul", "div"):
             return _product(token, *args)
         if isinstance(args[0], float):
-            return float(evaluate((token, CONSTANT), np.zeros((1, 1)), (args[0],))[0])
+            return _at(token, args[0])
+        if len(args[0]) == 1 and args[0][0].prefix == (CONSTANT,) and math.isfinite(value := _at(token, _number(args[0][0]))):
+            return [Term(1, (CONSTANT,), (value,))]  # a function of a constant is one
         return _function(token, args[0])
 
     return fold(prefix, visit)
+
+
+def _at(token: str, value: float) -> float:
+    """A function at a number."""
+    return float(evaluate((token, CONSTANT), np.zeros((1, 1)), (value,))[0])
+
+
+def _number(term: Term) -> float:
+    """The value of a term that is a constant."""
+    return term.sign * term.values[0]
 
 
 def _terms(value: Value) -> list[Term]:
@@ -82,7 +97,7 @@ def _sum(a: Value, b: Value) -> Value:
     if isinstance(a, float) and isinstance(b, float):
         return a + b
     terms = _terms(a) + _terms(b)
-    added = [term.sign * term.values[0] for term in terms if term.prefix == (CONSTANT,)]
+    added = [_number(term) for term in terms if term.prefix == (CONSTANT,)]
     rest = [term for term in terms if term.prefix != (CONSTANT,)]
     return [Term(1, (CONSTANT,), (math.fsum(added),)), *rest] if added else rest
 
@@ -96,27 +111,68 @@ def _product(token: str, a: Value, b: Value) -> Value:
         return a if b == 1.0 else _opposite(a)
     if a == 0.0 or b == 0.0 and token == "mul":
         return 0.0
-    (s, p, v), (t, q, w) = (_factor(part) for part in (a, b))
-    if token == "mul" and (q == (CONSTANT,) or p != (CONSTANT,) and sort_key(q) < sort_key(p)):
-        p, v, q, w = q, w, p, v
-    if token == "mul" and p == (CONSTANT,) and q[:2] == ("mul", CONSTANT):  # two factors are one
-        p, v, q, w = p, (v[0] * w[0],), q[2:], w[1:]
-    return [Term(s * t, (token, *p, *q), v + w)]
+    x, y = _pulled(a), _pulled(b)
+    size = _together(token, x.size, y.size)
+    if size is not None and not math.isfinite(size):  # a division by 0, or a number too large to be written: nothing is simplified
+        (p, v), (q, w) = (_write(_terms(part)) for part in (a, b))
+        return [Term(1, (token, *p, *q), v + w)]
+    if token == "mul" and (not x.prefix or y.prefix and sort_key(y.prefix) < sort_key(x.prefix)):
+        x, y = y, x  # the smaller one first, a mere constant last
+    sign = x.sign * y.sign
+    if not y.prefix:
+        return _scaled(Factored(sign, size, x.prefix, x.values))
+    if not x.prefix:  # C / u
+        return [Term(sign, ("div", CONSTANT, *y.prefix), (size, *y.values))]
+    return _scaled(Factored(sign, size, (token, *x.prefix, *y.prefix), x.values + y.values))
 
 
-def _factor(value: Value) -> Term:
-    """A value as one term; the sign of a constant is outside."""
+class Factored(NamedTuple):
+    """A term with its constant factor, if it has one, beside it; a constant has nothing but that."""
+
+    sign: int
+    size: float | None
+    prefix: Prefix
+    values: tuple[float, ...]
+
+
+def _pulled(value: Value) -> Factored:
+    """A value with its factor pulled out of a product, or of a numerator."""
     terms = _terms(value)
-    if len(terms) != 1:
-        return Term(1, *_write(terms))
-    sign, prefix, values = terms[0]
-    if prefix == (CONSTANT,) and values[0] < 0:
-        return Term(-sign, prefix, (-values[0],))
-    return terms[0]
+    sign, prefix, values = terms[0] if len(terms) == 1 else Term(1, *_write(terms))
+    for layout, rest in (((CONSTANT,), ()), (("mul", CONSTANT), ()), (("div", "mul", CONSTANT), ("div",))):
+        if prefix[: len(layout)] == layout:
+            return Factored(sign if values[0] >= 0 else -sign, abs(values[0]), (*rest, *prefix[len(layout) :]), values[1:])
+    return Factored(sign, None, prefix, values)
+
+
+def _together(token: str, a: float | None, b: float | None) -> float | None:
+    """Two factors as one, of a product or a division."""
+    if a is None and b is None:
+        return None
+    a, b = 1.0 if a is None else a, 1.0 if b is None else b
+    return a * b if token == "mul" else a / b if b else math.inf
+
+
+def _scaled(term: Factored) -> list[Term]:
+    """The factor back in its place: before a product, or in the numerator of a division."""
+    sign, size, prefix, values = term
+    if size is None:
+        return [Term(sign, prefix, values)]
+    if not prefix:
+        return [Term(sign, (CONSTANT,), (size,))]
+    if prefix[:2] == ("div", CONSTANT):  # it has one there
+        return [Term(sign, prefix, (size * values[0], *values[1:]))]
+    layout = ("div", "mul", CONSTANT, *prefix[1:]) if prefix[0] == "div" else ("mul", CONSTANT, *prefix)
+    return [Term(sign, layout, (size, *values))]
 
 
 def _function(token: str, terms: list[Term]) -> list[Term]:
-    """f(u), with −u for u where that has fewer minus signs, and whole or quarter turns of the phase taken out."""
+    """f(u), with −u for u where that has fewer minus signs, and whole or quarter turns of the phase taken out; (c·u)ⁿ = cⁿ·uⁿ."""
+    if token in POWERS and len(terms) == 1 and terms[0].prefix != (CONSTANT,):
+        u = _pulled(terms)
+        size = None if u.size is None else _at(token, u.size)
+        if size is None or math.isfinite(size):
+            return _scaled(Factored(1 if token in ("pow2", "pow4") else u.sign, size, (token, *u.prefix), u.values))
     sign = 1
     others = [term for term in terms if term.prefix != (CONSTANT,)]
     if token == "cos" or token in ODD:
@@ -125,7 +181,7 @@ def _function(token: str, terms: list[Term]) -> list[Term]:
         if 2 * minus > len(others) or tie and sort_key(_write(other)[0]) < sort_key(_write(terms)[0]):
             terms, sign = other, -1 if token in ODD else 1
     if token in ("sin", "cos", "tan"):
-        phase = sum(term.sign * term.values[0] for term in terms if term.prefix == (CONSTANT,))
+        phase = sum(_number(term) for term in terms if term.prefix == (CONSTANT,))
         rest = [term for term in terms if term.prefix != (CONSTANT,)]
         quarters = phase / QUARTER
         if token == "tan":
@@ -143,16 +199,15 @@ def _function(token: str, terms: list[Term]) -> list[Term]:
 
 def _write(terms: list[Term]) -> Valued:
     """The canonical layout: constant, positive terms nested to the right, then the negative ones to the left."""
-    constant = [Term(1, (CONSTANT,), (t.sign * t.values[0],)) for t in terms if t.prefix == (CONSTANT,)]
+    constant = [Term(1, (CONSTANT,), (_number(t),)) for t in terms if t.prefix == (CONSTANT,)]
     terms = [t if t.sign > 0 else _turned(t) or t for t in terms if t.prefix != (CONSTANT,)]
     terms.sort(key=lambda t: sort_key(t.prefix))
     plus, minus = constant + [t for t in terms if t.sign > 0], [t for t in terms if t.sign < 0]
     if not plus and minus:  # −u alone: the sign is a constant
-        taken = next((t for t in minus if t.prefix[:2] == ("mul", CONSTANT)), minus[0])
+        taken = next((t for t in minus if _pulled([t]).size is not None), minus[0])
         minus.remove(taken)
-        has_factor = taken.prefix[:2] == ("mul", CONSTANT)
-        plus = [Term(1, taken.prefix, (-taken.values[0], *taken.values[1:])) if has_factor
-                else Term(1, ("mul", CONSTANT, *taken.prefix), (-1.0, *taken.values))]
+        u = _pulled([taken])
+        plus = _scaled(u._replace(sign=1, size=u.sign * (1.0 if u.size is None else u.size)))
     plus = plus or [Term(1, (CONSTANT,), (0.0,))]
     prefix = plus[-1].prefix
     for term in reversed(plus[:-1]):

@@ -17,9 +17,9 @@ from nsr.canonical import canonical, family, template_of
 from nsr.engine import Budget, solve, solve_all
 from nsr.evaluation import Row
 from nsr.expressions import FULL, SIMPLIFIED, TRANSFORMER4SR, is_valid
-from nsr.generator import draw_templates
+from nsr.generator import draw_templates, sample_templates
 from nsr.items import TemplateBank, sample_items
-from nsr.numerics import evaluate, fit_constants
+from nsr.numerics import evaluate, fit_constants, gradient
 from nsr.oracle import Candidate, Oracle, Verify
 from nsr.problem import Problem
 from nsr.pruning import cost, plan, prune, shortened, targets
@@ -81,7 +81,6 @@ def test_a_family_is_as_good_as_any_placement_of_constants(template):
 
 @pytest.mark.parametrize("vocabulary", [SIMPLIFIED, FULL, TRANSFORMER4SR], ids=lambda v: v.name)
 def test_families_of_any_vocabulary(vocabulary):
-    from nsr.generator import sample_templates
     for template in sample_templates(60, vocabulary, seed=3):
         whole = family_of(template)
         assert is_valid(whole) and template_of(whole) == template_of(template)
@@ -105,6 +104,27 @@ def test_the_summand_in_exp_is_idle():
         assert len(kept) == thin.count("C")
         a, b = evaluate(full, X, values), evaluate(thin, X, kept)
         assert "tan" in template or np.allclose(a, b, rtol=1e-9, equal_nan=True)
+
+
+@pytest.mark.parametrize("vocabulary", [SIMPLIFIED, FULL], ids=lambda v: v.name)
+def test_a_family_loses_no_function_of_the_saturated_template(vocabulary):
+    """Linear algebra judges: with the spare constants at 1 and 0 the values are the same, and so is the number of ways to move away from them."""
+    rng, judged, fewer = np.random.default_rng(0), 0, 0
+    for template in sample_templates(150, vocabulary, seed=8):
+        whole, X = saturate(template), rng.uniform(0.5, 1.5, (120, 5))
+        groups = [g for g, token in zip(whole.guards, whole.tokens) if token == "C"]
+        values = rng.uniform(0.5, 1.5, len(groups))
+        identity = [float(g >= 0 and not whole.additive[whole.groups[g][0][0]]) for g in groups]
+        all_of_them = [e if g in whole.spare else v for g, v, e in zip(groups, values, identity)]
+        (f, J), (f_, J_) = (gradient(p, X, c) for p, c in (
+            (whole.prefix(), all_of_them), (family_of(template), [v for g, v in zip(groups, values) if g not in whole.spare])))
+        fine = np.isfinite(f) & np.isfinite(J).all(1) & (np.abs(J).max(1, initial=0) < 1e6)
+        if fine.sum() > 40:
+            assert np.allclose(f[fine], f_[fine])
+            ranks = [np.linalg.matrix_rank(A[fine] / np.maximum(np.linalg.norm(A[fine], axis=0), 1e-300), tol=1e-7) for A in (J, J_)]
+            assert ranks[0] == ranks[1], template
+            judged, fewer = judged + 1, fewer + (J_.shape[1] < J.shape[1])
+    assert judged > 100 and fewer > (20 if vocabulary is SIMPLIFIED else 80)
 
 
 def test_alike_means_the_same_family():
@@ -153,6 +173,18 @@ def test_simplify_over_all_operators(valued):
         a, b = evaluate(prefix, X, constants), evaluate(short, X, values)
     fine = np.isfinite(a) & np.isfinite(b) & (np.abs(a) < 1e3)
     assert "tan" in prefix or np.allclose(a[fine], b[fine], rtol=1e-5, atol=1e-6)
+    assert is_valid(short) and len(values) == short.count("C") <= prefix.count("C") + ("sub" in prefix or "neg" in prefix)  # −u wants one
+
+
+def test_factors_that_meet_are_one():
+    assert simplify(("mul", "mul", "C", "x1", "mul", "C", "x2"), (4.0, -0.5)) == (("mul", "C", "mul", "x1", "x2"), (-2.0,))
+    assert simplify(("mul", "C", "pow3", "mul", "C", "x1"), (4.0, -0.5)) == (("mul", "C", "pow3", "x1"), (-0.5,))
+    assert simplify(("div", "C", "mul", "C", "x1"), (4.0, -0.5)) == (("div", "C", "x1"), (-8.0,))
+    assert simplify(("mul", "sqrt", "C", "x1"), (4.0,)) == (("mul", "C", "x1"), (2.0,))
+    for overflows in (("mul", "mul", "C", "x1", "mul", "C", "x2"), ("pow5", "mul", "C", "x1"), ("div", "x1", "mul", "C", "x2")):
+        values = (1e300,) * overflows.count("C") if overflows[0] != "div" else (0.0,)
+        short, kept = simplify(overflows, values)
+        assert is_valid(short) and all(map(math.isfinite, kept))
 
 
 def test_simplify_by_hand():

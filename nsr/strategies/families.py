@@ -17,7 +17,7 @@ import numpy as np
 
 from nsr.canonical import canonical, template_of
 from nsr.engine import Search, Strategy, View
-from nsr.expressions import CONSTANT, VARIABLES, Prefix, Template, fold, is_valid
+from nsr.expressions import VARIABLES, Prefix, Template, fold, is_valid
 from nsr.machine import prepare_program
 from nsr.oracle import NOISE, Candidate, Verify
 from nsr.pruning import PRICE, cost, prune
@@ -31,21 +31,12 @@ SHIFTS = (-0.5, 0.5)  # ... and a summand besides 0, in half periods where it is
 
 @lru_cache(maxsize=65536)
 def family_of(template: Template) -> Prefix:
-    """The saturated template, without the summand in exp(C + …): the factor before exp does the same.
+    """The saturated template without constants that say the same twice: in exp(C + …) the factor before exp does what the summand does.
 
     >>> family_of(("exp", "x1"))
     ('mul', 'C', 'exp', 'mul', 'C', 'x1')
     """
-    tokens = saturate(template).prefix()
-    idle = set()
-    for i, token in enumerate(tokens):
-        if token == "exp" and tokens[i - 2 : i] == ("mul", CONSTANT):
-            j = i + 1
-            while tokens[j] == "sub":
-                j += 1
-            if tokens[j : j + 2] == ("add", CONSTANT):
-                idle |= {j, j + 1}
-    return tuple(token for i, token in enumerate(tokens) if i not in idle)
+    return saturate(template).family()
 
 
 @lru_cache(maxsize=65536)
