@@ -43,7 +43,6 @@ threshold: float = 0.213  # a subtree with a smaller score may not
 test_set: str = "not_included"  # the live part's problems
 n_problems: int = 150  # problems of a test set
 n_seeds: int = 3  # test sets of each kind, drawn with different seeds
-tpsr_seeds: int = 1  # the same for NSR-gvs + TPSR, which takes thirty tree searches per problem
 n_points: int = 100  # points given per problem; as many fresh ones judge
 largest_beam: int = 5  # the largest of the beam sizes 1, 3, 5 that is measured
 n_live: int = 10  # problems solved while you read
@@ -524,7 +523,7 @@ grids = [  # small searches first, so that there is soon something to look at
     ("gvs_options", [Row(beam, "not_included", s, **few) for s in seeds for beam in silent]
      + [Row(variants[name], "not_included", s, **few, show=SHOW) for name in variants
         for s in (seeds if name in ABLATIONS else [0])]),
-    ("gvs", [Row(GVS(TPSR(), T), name, s, **few) for s in range(tpsr_seeds) for name in TEST_SETS]),
+    ("gvs", [Row(GVS(TPSR(), T), name, s, **few) for s in seeds for name in TEST_SETS]),
 ]
 if recompute or not weights:
     for name, grid in grids:
