@@ -127,6 +127,20 @@ def test_a_family_loses_no_function_of_the_saturated_template(vocabulary):
     assert judged > 100 and fewer > (20 if vocabulary is SIMPLIFIED else 80)
 
 
+def test_a_shifted_family_has_one_summand_before_the_whole():
+    for template in sample_templates(100, FULL, seed=9):
+        plain, shifted = family_of(template), family_of(template, shifted=True)
+        assert is_valid(shifted) and template_of(shifted) == template_of(template)
+        X, rng = np.random.default_rng(0).uniform(0.5, 1.5, (90, 5)), np.random.default_rng(1)
+        values = rng.uniform(0.5, 1.5, shifted.count("C"))
+        f, J = gradient(shifted, X, values)
+        fine = np.isfinite(f) & np.isfinite(J).all(1) & (np.abs(J).max(1) < 1e5)
+        if fine.sum() > 40:  # a constant is among the ways to move: it can be shifted
+            coefficients, *_ = np.linalg.lstsq(J[fine], np.ones(fine.sum()), rcond=None)
+            assert np.allclose(J[fine] @ coefficients, 1.0, atol=1e-6), template
+        assert shifted == plain or shifted == ("add", "C", *plain)
+
+
 def test_alike_means_the_same_family():
     """Two templates with one key fit each other's data, whatever the constants."""
     pairs = [(("sub", "x1", "cos", "x2"), ("add", "x1", "sin", "x2")), (("exp", "sub", "x1", "x2"), ("exp", "add", "x1", "x2")),

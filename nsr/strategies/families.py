@@ -17,7 +17,7 @@ import numpy as np
 
 from nsr.canonical import canonical, template_of
 from nsr.engine import Search, Strategy, View
-from nsr.expressions import VARIABLES, Prefix, Template, fold, is_valid
+from nsr.expressions import CONSTANT, VARIABLES, Prefix, Template, fold, is_valid
 from nsr.machine import prepare_program
 from nsr.oracle import NOISE, Candidate, Verify
 from nsr.pruning import PRICE, cost, prune
@@ -30,13 +30,18 @@ SHIFTS = (-0.5, 0.5)  # ... and a summand besides 0, in half periods where it is
 
 
 @lru_cache(maxsize=65536)
-def family_of(template: Template) -> Prefix:
+def family_of(template: Template, shifted: bool = False) -> Prefix:
     """The saturated template without constants that say the same twice: in exp(C + …) the factor before exp does what the summand does.
+
+    By the paper's text a summand stands beside a variable only. `shifted` families have one before the whole formula in any case.
 
     >>> family_of(("exp", "x1"))
     ('mul', 'C', 'exp', 'mul', 'C', 'x1')
+    >>> family_of(("exp", "x1"), shifted=True)
+    ('add', 'C', 'mul', 'C', 'exp', 'mul', 'C', 'x1')
     """
-    return saturate(template).family()
+    whole = saturate(template)
+    return ("add", CONSTANT, *whole.family()) if shifted and not whole.groups[0] else whole.family()
 
 
 @lru_cache(maxsize=65536)
@@ -101,6 +106,11 @@ class Book:
     loss: dict[tuple, float] = field(default_factory=dict)  # family → what a local search makes of it
     pruned: float = -math.inf  # R² of the last family that was pruned
 
+    @property
+    def shifted(self) -> bool:
+        """Whether a formula may be shifted as a whole: in practice, where all operators are; not in the paper's controlled setting."""
+        return "div" in self.view.vocabulary.operators
+
     def key(self, prefix: Prefix) -> tuple:
         return key_of(prefix, self.families)
 
@@ -112,7 +122,7 @@ class Book:
             if key in self.known or key in new:
                 continue
             self.template[key] = template_of(prefix) if is_valid(prefix) and self.families else prefix
-            whole = family_of(self.template[key]) if is_valid(prefix) and self.families else prefix
+            whole = family_of(self.template[key], self.shifted) if is_valid(prefix) and self.families else prefix
             start = starts_of(whole) if is_valid(prefix) and self.families else ()
             new[key] = whole, log_probs[j] if log_probs else math.nan, start or None
         return Verify(*zip(*new.values()), starts=self.starts if self.families else 4, note=note) if new else None, list(new)
@@ -148,8 +158,11 @@ class Book:
 
     @property
     def solved(self) -> bool:
-        best = self.best
-        return best is not None and 1.0 - best.r2 <= max(NOISE, self.view.problem.floor)
+        """Nothing is left to explain, and if that is due to the rounding of y, the answer is a formula without constants."""
+        best, answer = self.best, self.view.oracle.best
+        if best is None:
+            return False
+        return 1.0 - best.r2 <= NOISE or 1.0 - best.r2 <= self.view.problem.floor and answer is not None and not answer.constants
 
     def settle(self, least: float | None = None) -> Generator[Any, Any, None]:
         """Prune the best family if it explains more than the last one that was pruned, by at least what a constant has to."""

@@ -190,6 +190,8 @@ class LocalSearch:
         if not self.families:
             return book.template[parent]
         prefix = shortened(book.known[parent], view.problem, self.price)[0] if self.guided else book.template[parent]
+        if book.shifted and prefix[:2] == ("add", CONSTANT):
+            prefix = prefix[2:]  # no network was shown a formula that is shifted as a whole
         return prefix if prefix in view.vocabulary and strip(prefix) != (CONSTANT,) else book.template[parent]
 
     # -------------------------------------------------------------------------------------------------------------- edits
