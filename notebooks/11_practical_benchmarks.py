@@ -112,7 +112,7 @@ path = Path(tempfile.mkdtemp()) / "ions.csv"
 table.to_csv(path, index=False)
 
 # %% [markdown]
-# And the five that read it. `equations_` has one row per candidate, the answer first.
+# And the five that read it. `equations_` has one row per candidate, the answer first. (Without Python: `python -m nsr fit ions.csv drift`.)
 
 # %%
 data = pd.read_csv(path)
@@ -302,6 +302,9 @@ plt.show()
 # as above.
 #
 # Departure: NSR-gvs + TPSR runs `tree_iterations` tree searches, fewer than NSR-gvs has iterations, for time.
+#
+# Departure: by the paper's text an additive constant stands beside a variable only, so $2 + e^{-x_1}$ could not be written. With all
+# operators a family ([13](13_beyond_the_paper.py)) may be shifted as a whole.
 
 
 # %%

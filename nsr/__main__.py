@@ -1,5 +1,5 @@
 """The command line: `python -m nsr run 04 -p beam_size 50`, `python -m nsr sweep params/sweeps/beam_size.yaml`, `python -m nsr train nesymres`,
-`python -m nsr student`."""
+`python -m nsr fit measurements.csv period`, `python -m nsr student`."""
 
 import argparse
 import codecs
@@ -44,9 +44,21 @@ def _publish(name: str) -> int:
     return 0
 
 
+def _fit(options: argparse.Namespace) -> int:
+    """Print the formula of a column, or what is wrong with the file."""
+    from nsr import measurements
+
+    try:
+        print(measurements.find_formula(options.file, options.target, options.columns, options.seconds, options.seed))
+    except ValueError as error:  # a table that no formula can be found for
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what a command line asks for and return its exit code: 0 done, 1 a notebook failed, 2 the request made no sense."""
-    parser = argparse.ArgumentParser(prog="python -m nsr", description="Run the book of notebooks, sweep one of them, train a network, or copy the book for a class.")
+    parser = argparse.ArgumentParser(prog="python -m nsr", description="Run the book of notebooks, sweep one of them, train a network, find a formula in a file, or copy the book for a class.")
     commands = parser.add_subparsers(dest="command", required=True)
 
     run = commands.add_parser("run", help="execute a notebook (or all of them) into outputs/<scale>/")
@@ -63,6 +75,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     train = commands.add_parser("train", help="train a network and keep its weights")
     train.add_argument("name", help="which network, for instance nesymres")
+
+    fit = commands.add_parser("fit", help="find a formula for a column of a CSV file")
+    fit.add_argument("file", help="for instance measurements.csv; the first line names the columns")
+    fit.add_argument("target", help="the column to explain")
+    fit.add_argument("--columns", nargs="+", default=[], metavar="NAME", help="the columns to explain it by (default: all others with numbers)")
+    fit.add_argument("--seconds", type=float, default=30.0, help="time for the search (default: 30)")
+    fit.add_argument("--seed", type=int, default=0, help="another seed, another search (default: 0)")
 
     publish = commands.add_parser("publish", help="copy a finished network from outputs/training to outputs/reference, to be committed")
     publish.add_argument("name", help="which network, for instance nesymres")
@@ -85,6 +104,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command in copies:
             classroom.write(options.command, options.notebook, options.scale, options.to)
             return 0
+        if options.command == "fit":
+            return _fit(options)
         if options.command == "publish":
             lab.check_scale(options.scale)
             return _publish(f"{options.scale}/{options.name}")

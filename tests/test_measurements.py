@@ -1,0 +1,69 @@
+"""A file of measurements: read by whatever separates its columns (pandas judges), refused in a sentence, and its formula printed."""
+
+import io
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsr.__main__ import main
+from nsr.measurements import read_measurements, split
+from nsr.tables import TableError
+
+names = st.lists(st.text("abcxyz_", min_size=1, max_size=5).filter(lambda n: n not in ("nan", "na")), min_size=2, max_size=4, unique=True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(names, st.sampled_from(",;\t|"), st.data())
+def test_it_reads_what_pandas_reads_when_told_the_separator(tmp_path_factory, columns, separator, data):
+    entry = st.one_of(st.floats(-1e9, 1e9).map(repr), st.integers(-99, 99).map(str), st.just(""))
+    rows = data.draw(st.lists(st.lists(entry, min_size=len(columns), max_size=len(columns)), min_size=2, max_size=6))
+    text = "\n".join(separator.join(row) for row in [columns, *rows]) + "\n"
+    file = tmp_path_factory.mktemp("csv") / "some.csv"
+    file.write_text(text)
+    judge = pd.read_csv(io.StringIO(text), sep=separator, dtype=float, skip_blank_lines=False)
+    found = read_measurements(file)
+    assert list(found) == list(judge)
+    for name in columns:
+        if judge[name].notna().any():
+            np.testing.assert_array_equal(found[name].to_numpy(float), judge[name].to_numpy())
+
+
+@pytest.mark.parametrize("content, sentence", [
+    (b"", "has 0 rows"), (b"a,b\n", "has 1 rows"), (b"a,b\n1,2\n3\n", "Line 3 of some.csv has 1 entries"),
+    (b"a,a\n1,2\n", "two columns named 'a'"), (b"\xff\xfe\x00\x81", "is no text"), (b"PK\x03\x04\x9c\x9c", "is no text")])
+def test_what_is_no_table_is_refused(tmp_path, content, sentence):
+    file = tmp_path / "some.csv"
+    file.write_bytes(content)
+    with pytest.raises(TableError, match=sentence):
+        read_measurements(file)
+
+
+def test_columns_are_chosen_by_name():
+    table = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "who": ["x", "y"], "y": [5.0, math.nan]})
+    X, y, notes = split(table, "y")
+    assert list(X) == ["a", "b"] and len(y) == 1 and len(notes) == 2
+    assert list(split(table, "a", ["b"])[0]) == ["b"] and split(table, "a", ["b"])[2] == []
+    for target, columns, sentence in (("z", (), "no column 'z'"), ("who", (), "'who' has entries that are no numbers"), ("a", ("who",), "'who' has"),
+                                      ("a", ("a", "b"), "cannot explain itself"), ("a", ("bb",), "Did you mean 'b'")):
+        with pytest.raises(TableError, match=sentence):
+            split(table, target, columns)
+    with pytest.raises(TableError, match="there are none with numbers"):
+        split(table[["a", "who"]], "a")
+
+
+def test_from_a_file_to_a_formula(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    length, mass = rng.uniform(0.1, 2, 40), rng.uniform(1, 2, 40)
+    file = tmp_path / "pendulum.csv"
+    pd.DataFrame({"length": length, "mass": mass, "area": length * mass}).to_csv(file, index=False)
+    assert main(["fit", str(file), "area", "--seconds", "20"]) == 0
+    said = capsys.readouterr().out
+    assert "area = length*mass\n" in said and "R² 1.000000 on 40 rows" in said
+    assert sum(line.startswith("▶") for line in said.splitlines()) == 1
+    assert main(["fit", str(file), "aera"]) == 2 and "Did you mean 'area'?" in capsys.readouterr().err
+    assert main(["fit", str(file), "area", "--seconds", "-1"]) == 2
+    assert main(["fit", str(tmp_path / "gone.csv"), "area"]) == 2 and "gone.csv cannot be read" in capsys.readouterr().err
