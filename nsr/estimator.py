@@ -20,14 +20,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nsr.bagging import solve_bagged
 from nsr.canonical import canonical, template_of
 from nsr.checkpoint import Trained, load, load_folder
-from nsr.choice import by_length, description_length, pareto, promising
+from nsr.choice import by_length, description_length, pareto, price_of_a_constant, promising
 from nsr.engine import Budget, Strategy
 from nsr.expressions import VARIABLES, Prefix
 from nsr.notation import to_infix, to_latex, to_sympy
 from nsr.numerics import evaluate, r2_score
 from nsr.oracle import Candidate, Oracle
 from nsr.problem import Problem, rounding_floor
-from nsr.pruning import plainer
+from nsr.pruning import plainer, pruned
 from nsr.tables import check_table, default_names, symbols_for
 from nsr.units import Units
 
@@ -152,8 +152,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         import pandas as pd
 
         rows, floor = [], rounding_floor(y)
-        for c in candidates:
-            prefix, constants = units.back(c.prefix, c.constants)
+        found = [(c, *units.back(c.prefix, c.constants)) for c in candidates]
+        for c, prefix, constants in [*found, *((c, c.prefix, c.constants) for c in _in_own_units(units, candidates, X, y))]:
             r2 = r2_score(y, evaluate(prefix, X, constants)) if np.isfinite(constants).all() else -np.inf
             if r2 > -np.inf:
                 searched = c.note != "yardstick"
@@ -208,6 +208,18 @@ class NSRegressor(RegressorMixin, BaseEstimator):
 
     def _named(self, infix: str) -> str:
         return re.sub(r"\bx(\d+)\b", lambda match: self.symbols_[int(match[1]) - 1], infix)
+
+
+def _in_own_units(units: Units, candidates: list[Candidate], X: np.ndarray, y: np.ndarray) -> list[Candidate]:
+    """The shortest descriptions pruned once more in the units of X and y: what was 100 in those of the search may be 1 there."""
+    if units.trivial:
+        return []
+    oracle, price, found = Oracle(Problem(X, y, name="data")), price_of_a_constant(len(y)), []
+    for c in by_length([c for c in candidates if c.note != "yardstick"], len(y), oracle.problem.floor)[:PLAINER]:
+        prefix, constants = units.back(c.prefix, c.constants)
+        if np.isfinite(constants).all():
+            found.append(pruned(oracle.verify([prefix], initial=(constants or None,), starts=1)[0], oracle, price))
+    return [c for c in found if c.valid]
 
 
 def _latex_name(symbol: str) -> str:

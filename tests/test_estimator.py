@@ -17,6 +17,7 @@ from nsr import NSRegressor, srbench
 from nsr.canonical import canonical
 from nsr.choice import pareto
 from nsr.estimator import column_importance, default_weights
+from nsr.oracle import Verify
 from nsr.strategies import GVS, BeamSearch, LocalSearch
 from nsr.tables import TableError
 
@@ -72,6 +73,25 @@ def test_with_noise_the_plain_formula_is_found_and_chosen():
     model = NSRegressor("laptop/nesymres", strategy=LocalSearch(candidates=150), n_bags=2, random_state=0, max_time=None)
     model.fit(X, 2.5 * np.sin(X[:, 0]) + X[:, 1] + 0.05 * rng.standard_normal(60))
     assert canonical(model._formulas[0][0]) == canonical(("add", "mul", "C", "sin", "x1", "x2"))
+
+
+class Knows:
+    """A search that knows what to verify."""
+
+    name = "knows"
+
+    def __init__(self, text):
+        self.prefix = tuple(text.split())
+
+    def search(self, view, rng):
+        yield Verify((self.prefix,))
+
+
+def test_what_is_100_in_the_units_of_the_search_may_be_1_in_the_users():
+    rng = np.random.default_rng(7)
+    X = pd.DataFrame({"kg": rng.uniform(50, 110, 80).round(1), "m": rng.uniform(1.5, 2, 80).round(2)})
+    model = NSRegressor("laptop/full", strategy=Knows("mul C div x1 pow2 x2"), n_bags=1, random_state=0).fit(X, (X.kg / X.m**2).round(1))
+    assert model.formula_ == "kg/m**2" and model.equations_.constants[0] == 0
 
 
 def test_table_of_candidates_and_its_front(table):
