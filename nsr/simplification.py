@@ -62,10 +62,13 @@ def _value(prefix: Prefix, constants: tuple[float, ...], fixed: Mapping[int, flo
             return _opposite(args[0])
         if token in ("mul", "div"):
             return _product(token, *args)
-        if isinstance(args[0], float):
-            return _at(token, args[0])
-        if len(args[0]) == 1 and args[0][0].prefix == (CONSTANT,) and math.isfinite(value := _at(token, _number(args[0][0]))):
-            return [Term(1, (CONSTANT,), (value,))]  # a function of a constant is one
+        known = isinstance(args[0], float)
+        if known or len(args[0]) == 1 and args[0][0].prefix == (CONSTANT,):  # a function of a constant is one
+            argument = args[0] if known else _number(args[0][0])
+            value = _at(token, argument)
+            if not math.isfinite(value):
+                return [Term(1, (token, CONSTANT), (argument,))]
+            return value if known else [Term(1, (CONSTANT,), (value,))]
         return _function(token, args[0])
 
     return fold(prefix, visit)
@@ -94,22 +97,24 @@ def _opposite(value: Value) -> Value:
 
 def _sum(a: Value, b: Value) -> Value:
     """All terms; the additive constants are one."""
-    if isinstance(a, float) and isinstance(b, float):
-        return a + b
     terms = _terms(a) + _terms(b)
-    added = [_number(term) for term in terms if term.prefix == (CONSTANT,)]
+    added = sum((_number(term) for term in terms if term.prefix == (CONSTANT,)), 0.0)
+    if not math.isfinite(added):
+        return terms
+    if isinstance(a, float) and isinstance(b, float):
+        return added
     rest = [term for term in terms if term.prefix != (CONSTANT,)]
-    return [Term(1, (CONSTANT,), (math.fsum(added),)), *rest] if added else rest
+    return [Term(1, (CONSTANT,), (added,)), *rest] if len(rest) < len(terms) else rest
 
 
 def _product(token: str, a: Value, b: Value) -> Value:
-    if isinstance(a, float) and isinstance(b, float):
-        return a * b if token == "mul" else a / b if b else math.nan
+    if isinstance(a, float) and isinstance(b, float) and math.isfinite(value := _together(token, a, b)):
+        return value
     if isinstance(a, float) and token == "mul":
         a, b = b, a  # the number is on the right
     if b in (1.0, -1.0):
         return a if b == 1.0 else _opposite(a)
-    if a == 0.0 or b == 0.0 and token == "mul":
+    if a == 0.0 != b or b == 0.0 and token == "mul":
         return 0.0
     x, y = _pulled(a), _pulled(b)
     size = _together(token, x.size, y.size)
@@ -184,7 +189,9 @@ def _function(token: str, terms: list[Term]) -> list[Term]:
         phase = sum(_number(term) for term in terms if term.prefix == (CONSTANT,))
         rest = [term for term in terms if term.prefix != (CONSTANT,)]
         quarters = phase / QUARTER
-        if token == "tan":
+        if not math.isfinite(phase):  # two constants too large to be one
+            turn, rest = 0.0, terms
+        elif token == "tan":
             turn = math.remainder(phase, math.pi)
         elif phase and quarters == round(quarters):  # it was set to a quarter turn
             factor, token = _TURNS[(round(quarters) + (token == "cos")) % 4]

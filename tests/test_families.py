@@ -190,6 +190,19 @@ def test_simplify_over_all_operators(valued):
     assert is_valid(short) and len(values) == short.count("C") <= prefix.count("C") + ("sub" in prefix or "neg" in prefix)  # −u wants one
 
 
+EXTREME = (0.0, 1.0, -1.0, -2.5, 1e300, -1e300, 1e-300, 1.7e308, math.pi / 2, 1e17)
+
+
+@given(valued_prefixes(FULL, max_leaves=6), st.data())
+@settings(max_examples=300, deadline=None)
+def test_simplify_gives_finite_constants_whatever_it_is_given(valued, data):
+    prefix, constants = valued
+    constants = tuple(data.draw(st.sampled_from(EXTREME)) for _ in constants)
+    fixed = {k: c for k, c in enumerate(constants) if data.draw(st.booleans())}
+    short, values = simplify(prefix, constants, fixed)
+    assert is_valid(short) and len(values) == short.count("C") and all(map(math.isfinite, values))
+
+
 def test_factors_that_meet_are_one():
     assert simplify(("mul", "mul", "C", "x1", "mul", "C", "x2"), (4.0, -0.5)) == (("mul", "C", "mul", "x1", "x2"), (-2.0,))
     assert simplify(("mul", "C", "pow3", "mul", "C", "x1"), (4.0, -0.5)) == (("mul", "C", "pow3", "x1"), (-0.5,))

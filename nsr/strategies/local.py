@@ -238,8 +238,11 @@ class LocalSearch:
         return weights, {(i, token): p for (i, token), p in likely.items() if token != shown[i]}
 
     def grafts(self, book: Book, leaves: list[Token], unary: list[Token]) -> list[Prefix]:
-        """What may be joined to a template: variables, functions of them, and the subtrees of the best verified templates."""
+        """What may be joined to a template: variables, functions of them, a constant where 1/u can be written, and the subtrees of the
+        best verified templates."""
         simple = [(leaf,) for leaf in leaves] + [(op, leaf) for op in unary for leaf in leaves]
+        if "div" in operators_of(book.view.vocabulary)[1]:
+            simple.append((CONSTANT,))
         best = sorted((key for key in book.known if self.writable(book, key)), key=lambda key: book.known[key].key)[: self.beam_size]
         verified = [tree for key in best for tree in subtrees(book.template[key]) if 2 < len(tree) <= self.max_operators]
         return list(dict.fromkeys([*simple, *verified]))
