@@ -79,6 +79,6 @@ def _result(oracle: Oracle, found: Sequence[Result], reference: Any) -> Result:
     oracle.n_candidates = sum(result.n_candidates for result in found)
     oracle.n_fits += sum(result.n_fits for result in found)
     oracle.n_tokens += sum(result.n_tokens for result in found)
-    oracle.seconds += sum(result.seconds for result in found)
+    oracle.charge(sum(np.array([result.seconds, result.processor]) for result in found))
     stopped = next((result.stopped for result in found if result.stopped), "")
     return Result.of(oracle, found[0].strategy, found[0].beam_size, found[0].seed, None, stopped, reference)

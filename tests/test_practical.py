@@ -1,4 +1,5 @@
 """Practical test sets, units, bags, choice and baselines."""
+import dataclasses
 import gzip
 import importlib
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 from sklearn.dummy import DummyRegressor
 from tiny_full import tiny_full
 
-from nsr import baselines, practical
+from nsr import bagging, baselines, practical
 from nsr.bagging import bags_of, solve_bagged
 from nsr.choice import description_length, promising, shortest
 from nsr.engine import Budget, solve_all
@@ -100,6 +101,13 @@ def test_bagged_search_judges_on_all_points_and_adds_up_costs():
         assert np.isclose(r2_score(p.y, evaluate(prefix, p.X, constants)), r.answer.r2, atol=1e-6)
     budget = solve_bagged(problems, strategy, trained, n_bags=2, bag_size=30, budget=Budget(candidates=4))
     assert all(r.n_candidates == 4 for r in budget)
+
+
+def test_bags_cost_what_their_searches_cost(monkeypatch):
+    real = bagging.solve_all
+    monkeypatch.setattr(bagging, "solve_all", lambda *a, **k: [dataclasses.replace(r, seconds=10.0, processor=20.0) for r in real(*a, **k)])
+    result, = solve_bagged(practical_set("feynman", limit=1, n_points=60, n_fresh=20), BeamSearch(3), tiny_full(), n_bags=3, bag_size=30)
+    assert 30 <= result.seconds < 40 and 60 <= result.processor < 70  # and the little that judging them on all points takes
 
 
 def test_the_shortest_description_refuses_to_fit_noise():
