@@ -78,9 +78,10 @@ def read_rows(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The table so far and the births of its rows; the certificate is written first, so every line has one."""
     import pandas as pd
 
-    if not path.exists() or not certificate_path(path).exists():
+    has_certificate = path.exists() and certificate_path(path).exists()
+    births = json.loads(certificate_path(path).read_text()).get("rows", {}) if has_certificate else {}
+    if not births:  # nothing yet, or a table that was made in another way
         return pd.DataFrame(columns=["run"]), {}
-    births = json.loads(certificate_path(path).read_text()).get("rows", {})
     table = read_table(path)
     return table[table["run"].isin(births)], births
 
