@@ -9,12 +9,13 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from nsr.expressions import CONSTANT, UNARY, VARIABLES, Prefix, fold
-from nsr.parsing import power
+from nsr.parsing import whole_power
 
 _RANK = {token: i for i, token in enumerate((CONSTANT, *VARIABLES, *UNARY, "add", "sub", "mul", "div"))}
 _EXPONENT = {"pow2": 2, "pow3": 3, "pow4": 4, "pow5": 5, "sq": 2, "cb": 3}
 _ODD = ("sin", "tan", "asin")
 _SIGN_PASSES = (*_ODD, "pow3", "pow5", "cb", "inv")  # f(−u) = −f(u)
+_LONGEST = 10_000  # bits of an integer coefficient; a larger one is as good as a free constant
 _SMALL = frozenset(("neg", "inv", "sq", "cb"))  # operators of TRANSFORMER4SR, which has no sub and no div
 
 Coefficient = int | str  # an integer, or "+C", "-C", "±C"
@@ -229,7 +230,7 @@ def _chain(operator: str, parts: list[Prefix]) -> Prefix:
 
 def _write_power(factor: Prefix, n: int, small: bool) -> Prefix:
     if not small:
-        return power((factor, ()), n)[0]
+        return whole_power((factor, ()), n)[0]
     if n == 1:
         return factor
     for token, k in (("sq", 2), ("cb", 3)):
@@ -261,6 +262,8 @@ def _times(c: Coefficient, d: Coefficient) -> Coefficient:
 
 
 def _raised(c: Coefficient, n: int) -> Coefficient:
-    if not isinstance(c, str):
+    if isinstance(c, str):
+        return c if n % 2 else "+C"
+    if n * c.bit_length() < _LONGEST:
         return c**n
-    return c if n % 2 else "+C"
+    return "-C" if n % 2 and c < 0 else "+C"

@@ -243,11 +243,19 @@ def power(base: Parsed, exponent: float) -> Parsed:
         return join("div", one, power(base, -exponent))
     if int(twice) % 2:
         return power((("sqrt", *base[0]), base[1]), int(twice))
-    n = int(exponent)
+    return whole_power(base, int(exponent))
+
+
+def whole_power(base: Parsed, n: int) -> Parsed:
+    """base ** n for a whole n > 0, however large: a network may write a tower of powers.
+
+    >>> whole_power((("x1",), ()), 11)[0]
+    ('mul', 'x1', 'pow5', 'pow2', 'x1')
+    """
     if n == 1:
         return base
     for k in (5, 4, 3, 2):
         if n % k == 0:
-            inner = power(base, n // k)
+            inner = whole_power(base, n // k)
             return (f"pow{k}", *inner[0]), inner[1]
-    return join("mul", base, power(base, n - 1))
+    return join("mul", base, whole_power(base, n - 1))

@@ -179,3 +179,12 @@ def test_a_family_is_at_least_as_coarse_as_a_template():
 
 def test_vocabulary_of_transformer4sr_is_kept():
     assert set(canonical(("add", "x1", "neg", "inv", "sq", "x2"))) <= set(TRANSFORMER4SR.tokens)
+
+
+@pytest.mark.parametrize("prefix", [
+    ("pow5",) * 20 + ("x1",), ("pow5", "pow4") * 12 + ("add", "x1", "x2"), ("pow5",) * 30 + ("add", "x1", "x1"),
+    ("div", "x1") + ("pow5",) * 40 + ("sub", "x2", "add", "x2", "x2"), ("mul", "x1") + ("pow3",) * 25 + ("x1",)], ids=lambda p: f"{len(p)} tokens")
+def test_a_tower_of_powers_has_a_canonical_form(prefix):
+    """A network writes such things; the exponent does not fit into a float, and the coefficient not into the memory."""
+    form = canonical(prefix)
+    assert canonical(form) == form and is_valid(form) and template_of(form) == template_of(prefix)
