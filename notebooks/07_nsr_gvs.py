@@ -23,7 +23,7 @@
 #
 # **From the paper.** Section 6 "NSR-gvs"; Appendix "NSR-gvs"; Table "Breakdown of generated expressions".
 #
-# **Runtime.** Tiny: one minute. Laptop: two minutes, or 40 with `recompute`. Paper: days of a GPU. On a laptop with 2 cores.
+# **Runtime.** Tiny: one minute. Laptop: two minutes, or three hours with `recompute`. Paper: days of a GPU. On a laptop with 2 cores.
 
 # %% [markdown]
 # The laptop scale shows reference results and searches a few problems while you read. The parameters from `iterations` to `threshold`
