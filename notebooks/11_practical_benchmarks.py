@@ -41,7 +41,7 @@ iterations: int = 30  # T, of NSR-gvs; of NSR-gvs + TPSR, each of them is a tree
 most_candidates: int = 450  # verified by local search, at most
 n_noise: int = 46  # laws in the noise experiment
 seconds: float = 3.0  # for us and for each baseline, on each problem of that section
-n_against: int = 20  # problems of each set in that section
+n_against: int = 100  # problems of each set in that section, at most
 
 # %% [markdown]
 # Imports, the networks, and what may be missing.

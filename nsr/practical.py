@@ -71,7 +71,7 @@ def folder_of(kind: str) -> Path:
 
 def practical_set(name: str, *, seed: int = 0, n_points: int = 100, n_fresh: int = 100, noise: float = 0.0, limit: int | None = None,
                   path: Path | str | None = None) -> list[Problem]:
-    """The problems of a set; `limit` takes evenly spread ones, `noise` is a share of y's standard deviation on the given points.
+    """The problems of a set; `limit` takes at most so many, evenly spread; `noise` is a share of y's deviation, on given points.
 
     >>> [problem.name for problem in practical_set("feynman", limit=2)]
     ['feynman-I.6.20a', 'feynman-I.50.26']
@@ -85,7 +85,8 @@ def practical_set(name: str, *, seed: int = 0, n_points: int = 100, n_fresh: int
     else:
         rows = _listed(Path(path)) if path else _five_variable_templates(100, seed)
         makers = [(str(i), lambda rng, i=i, row=row: _sampled(f"five-{i}", *row, rng, n_points, n_fresh, noise)) for i, row in enumerate(rows)]
-    chosen = range(len(makers)) if limit is None else sorted({round(i * len(makers) / limit) for i in range(min(limit, len(makers)))})
+    n = len(makers) if limit is None else min(limit, len(makers))
+    chosen = [round(i * len(makers) / n) for i in range(n)]
     return [makers[i][1](_stream(name, makers[i][0], seed)) for i in chosen]
 
 
@@ -227,13 +228,18 @@ def measure_grid(grid: Iterable[PracticalRow], path: Path, networks: Mapping[str
 
 
 def read_grid(grid: Iterable[PracticalRow], path: Path, networks: Mapping[str, Trained], others: Sequence[str] = ()) -> pd.DataFrame | None:
-    """The lines of these very rows that the table at `path` has, with those of `others` (baselines); says what it is and what is missing.
+    """The lines of these very rows that the table at `path` has, with those of `others` (baselines) on the same problems; says what it
+    is and what is missing.
 
     None if it has none: it is not there, or was made with other weights or parameters.
     """
+    grid = list(grid)
     jobs = {job.run: job.label for job in (job_of(row, networks[row.weights]) for row in grid)}
     table, births = read_rows(path)
-    table = table[table["run"].isin(jobs) | (table["strategy"].isin(others) if "strategy" in table else False)]
+    alike = [{"test_set": row.test_set, "seed": row.seed, "noise": row.noise, "n_points": row.n_points, "limit": row.limit} for row in grid]
+    beside = {run for run, birth in births.items() if birth["parameters"]["strategy"] in others
+              and any(same.items() <= birth["parameters"].items() for same in alike)}
+    table = table[table["run"].isin({*jobs, *beside})]
     there, name = [run for run in jobs if run in births], path.name.split(".")[0]
     if not there:
         print(f"{name}: there is no table of these weights and parameters yet")

@@ -170,6 +170,12 @@ def test_unknown_set():
         practical_set("boston")
 
 
+def test_a_limit_takes_evenly_spread_problems_and_at_most_all():
+    names = [problem.name for problem in practical_set("feynman", n_points=10, n_fresh=2)]
+    assert [p.name for p in practical_set("feynman", n_points=10, n_fresh=2, limit=1000)] == names
+    assert [p.name for p in practical_set("feynman", n_points=10, n_fresh=2, limit=2)] == [names[0], names[46]]
+
+
 # ---- tables -----------------------------------------------------------------------------------------------------------------
 
 def test_the_table_survives_and_is_not_measured_twice(tmp_path, monkeypatch):
@@ -204,6 +210,8 @@ def test_baselines_get_the_same_problems_and_seconds_and_are_kept(tmp_path, monk
     assert table.problem.tolist()[:2] == table.problem.tolist()[2:] and (table.r2[2:] < 0.01).all()
     assert len(baselines.measure_same_time([row], path, networks, ["gplearn"])) == 4 and len(asked) == 2  # nothing twice
     assert len(read_grid([row], path, networks, ["gplearn"])) == 4 and len(read_grid([row], path, networks)) == 2
+    measure_grid([three := dataclasses.replace(row, limit=3)], path, networks)
+    assert set(read_grid([three], path, networks, ["gplearn"]).strategy) == {"beam"}  # it was not given these problems
     monkeypatch.setattr(baselines.importlib.metadata, "version", lambda name: "2.0")
     baselines.measure_same_time([row], path, networks, ["gplearn"])
     assert len(asked) == 4  # another version, other numbers
