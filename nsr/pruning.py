@@ -17,6 +17,7 @@ import numpy as np
 from nsr.choice import by_length, price_of_a_constant
 from nsr.edits import edits
 from nsr.expressions import CONSTANT, Prefix, spans
+from nsr.limits import limits
 from nsr.numerics import gradient
 from nsr.oracle import NOISE, Candidate, Oracle, Verify, verify_all
 from nsr.problem import Problem
@@ -190,7 +191,8 @@ def pruned(candidate: Candidate, oracle: Oracle, price: float = PRICE) -> Candid
 
 
 def plainer(candidate: Candidate, oracle: Oracle, rounds: int = 4) -> Candidate:
-    """Prune, then take a function or one side of an operator away and prune again, as long as the description gets shorter (nsr.choice).
+    """Prune, then take a function or one side of an operator away, or write its limit (nsr.limits), and prune again, as long as the
+    description gets shorter (nsr.choice).
 
     What a search adds to a formula is sometimes there for its constants only, like the tangent of a hundredth of x.
 
@@ -203,8 +205,9 @@ def plainer(candidate: Candidate, oracle: Oracle, rounds: int = 4) -> Candidate:
     price = price_of_a_constant(P)
     best = pruned(candidate, oracle, price)
     for _ in range(rounds):
-        fewer = dict.fromkeys(edit.prefix for edit in edits(best.prefix, (), (), (), kinds=("unwrap", "drop")))
-        found = [c for c in oracle.verify(fewer, starts=2, note="plainer") if c.valid]
+        fewer = {edit.prefix: None for edit in edits(best.prefix, (), (), (), kinds=("unwrap", "drop"))}
+        fewer |= dict(limits(best.prefix, best.constants, oracle.problem.X))
+        found = [c for c in oracle.verify(fewer, initial=tuple(fewer.values()), starts=2, note="plainer") if c.valid]
         first = next((pruned(c, oracle, price) for c in by_length(found, P, floor)), best)
         if by_length([best, first], P, floor)[0] is best:
             break

@@ -1,0 +1,63 @@
+"""Disguises that a fit may find, and what they come close to: values judge, and the plain formula is known."""
+import numpy as np
+import pytest
+
+from nsr.expressions import FULL, is_valid
+from nsr.generator import sample_templates
+from nsr.limits import limits
+from nsr.numerics import evaluate
+from nsr.oracle import Oracle
+from nsr.problem import Problem
+from nsr.pruning import plainer
+from nsr.strategies.families import family_of
+
+X = np.random.default_rng(0).uniform(1, 5, (80, 2))
+FAR = np.random.default_rng(1).uniform(1, 50, (80, 2))  # where a disguise is seen through
+BIG, POLE = 1e6, np.pi / 2
+DISGUISES = {  # tokens, constants, what it is a disguise of, and its tokens
+    "a sum as a product": ("add C mul C mul add C x1 add C x2", (-BIG, 1 / BIG, BIG, BIG), lambda a, b: a + b, 3),
+    "a line as a tangent": ("mul C tan mul C x1", (3 * BIG, 1 / BIG), lambda a, b: 3 * a, 3),
+    "a line as an exponential": ("add C mul C exp mul C x2", (-BIG, BIG, 2 / BIG), lambda a, b: 2 * b, 3),
+    "a product beside a function": ("mul x1 mul C sin mul C x2", (BIG, 1 / BIG), lambda a, b: a * b, 3),
+    "a reciprocal at a pole": ("mul C tan add C mul C x1", (3 / BIG, -POLE, 1 / BIG), lambda a, b: -3 / a, 3),
+    "a reciprocal as a power": ("mul C exp mul C log add C x1", (5.0, -1.0, 1.7), lambda a, b: 5 / (a + 1.7), 5),
+    "a root as a power": ("exp mul C log x2", (0.5,), lambda a, b: np.sqrt(b), 2),
+    "a square as a power": ("mul x1 exp mul C log x2", (2.0,), lambda a, b: a * b**2, 4),
+}
+
+
+@pytest.mark.parametrize("name", DISGUISES)
+def test_a_disguise_is_written_plainly(name):
+    text, constants, truth, tokens = DISGUISES[name]
+    oracle = Oracle(Problem(X, truth(*X.T)))
+    disguise = oracle.verify([tuple(text.split())], initial=(constants,), starts=1)[0]
+    assert disguise.r2 > 0.999
+    plain = plainer(disguise, oracle)
+    assert len(plain.prefix) <= tokens < len(disguise.prefix)
+    assert np.allclose(evaluate(plain.prefix, FAR, plain.constants), truth(*FAR.T), rtol=1e-5)
+
+
+def test_what_is_no_disguise_stays():
+    for text, values in (("mul C sin mul C x1", (2.0, 1.3)), ("mul add C x1 add C x2", (0.5, -0.7)), ("exp mul C log x1", (1.37,))):
+        prefix = tuple(text.split())
+        oracle = Oracle(Problem(X, evaluate(prefix, X, values)))
+        plain = plainer(oracle.verify([prefix], initial=(values,))[0], oracle)
+        assert plain.r2 > 1 - 1e-9 and np.allclose(evaluate(plain.prefix, FAR, plain.constants), evaluate(prefix, FAR, values), rtol=1e-6)
+
+
+def test_a_limit_of_any_formula_is_a_formula_with_its_constants():
+    rng, offered = np.random.default_rng(2), 0
+    for template in sample_templates(200, FULL, seed=11):
+        prefix = family_of(template)
+        for new, constants in limits(prefix, tuple(rng.uniform(-2, 2, prefix.count("C"))), rng.uniform(-3, 3, (30, 5))):
+            assert is_valid(new) and len(constants) == new.count("C") and np.isfinite(constants).all() and new != prefix
+            offered += 1
+    assert offered > 200
+
+
+def test_where_a_function_is_nearly_straight_its_limit_has_its_values():
+    for token in ("sin", "tan", "exp", "log", "sqrt", "pow2", "pow3", "asin"):
+        prefix, constants = (token, "add", "C", "mul", "C", "x1"), (0.4, 1e-5)
+        line = limits(prefix, constants, X)[0]
+        assert token not in line[0]
+        assert np.allclose(evaluate(line[0], X, line[1]), evaluate(prefix, X, constants), atol=1e-8)
