@@ -25,6 +25,7 @@ from nsr.simplification import ODD, QUARTER, Valued, simplify
 
 PRICE = 2.0  # of a constant, in units of ln P
 TRIES = 8  # verifications that one pruning may ask for
+STRAIN = 1e5  # a constant beyond it, or below its inverse, makes a limit of another formula (nsr.limits)
 
 
 def cost(candidate: Candidate, n_points: int, price: float = PRICE, floor: float = 0.0) -> float:
@@ -37,6 +38,15 @@ def cost(candidate: Candidate, n_points: int, price: float = PRICE, floor: float
         return math.inf
     tokens = 1e-6 * len(candidate.prefix)
     return n_points * math.log(max(1.0 - candidate.r2, NOISE, floor)) + price * math.log(n_points) * candidate.prefix.count(CONSTANT) + tokens
+
+
+def is_strained(candidate: Candidate) -> bool:
+    """Whether a formula lives on enormous or tiny constants: in the units of a search, honest ones are neither.
+
+    >>> is_strained(Candidate(("mul", "C", "tan", "mul", "C", "x1"), (3e6, 1e-6))), is_strained(Candidate(("mul", "C", "x1"), (3.0,)))
+    (True, False)
+    """
+    return any(not 1 / STRAIN <= abs(c) <= STRAIN for c in candidate.constants)
 
 
 # ----------------------------------------------------------------------------------------------------------------- plan
@@ -181,35 +191,47 @@ def pruned(candidate: Candidate, oracle: Oracle, price: float = PRICE) -> Candid
     >>> pruned(line.verify([("add", "C", "mul", "C", "x1")])[0], line).prefix
     ('mul', 'C', 'x1')
     """
-    steps, answer = prune(candidate, oracle.problem, price), None
-    while True:
-        try:
-            asked = steps.send(answer)
-        except StopIteration as end:
-            return end.value
-        answer = verify_all([(oracle, asked)])[0]
+    return _now(prune(candidate, oracle.problem, price), oracle)
 
 
-def plainer(candidate: Candidate, oracle: Oracle, rounds: int = 4) -> Candidate:
+def simplest(candidate: Candidate, problem: Problem, rounds: int = 4) -> Generator[Verify, list[Candidate], Candidate]:
     """Prune, then take a function or one side of an operator away, or write its limit (nsr.limits), and prune again, as long as the
-    description gets shorter (nsr.choice).
+    description gets shorter (nsr.choice). Yields verifications, as `prune` does.
 
     What a search adds to a formula is sometimes there for its constants only, like the tangent of a hundredth of x.
+    """
+    P, floor = len(problem.y), problem.floor
+    price = price_of_a_constant(P)
+    best = yield from prune(candidate, problem, price)
+    for _ in range(rounds):
+        fewer = {edit.prefix: None for edit in edits(best.prefix, (), (), (), kinds=("unwrap", "drop"))}
+        fewer |= dict(limits(best.prefix, best.constants, problem.X))
+        if not fewer:
+            break
+        found = by_length((yield Verify(tuple(fewer), initial=tuple(fewer.values()), starts=2, note="plainer")), P, floor)
+        first = (yield from prune(found[0], problem, price)) if found else best
+        if by_length([best, first], P, floor)[0] is best:
+            break
+        best = first
+    return best
+
+
+def plainer(candidate: Candidate, oracle: Oracle) -> Candidate:
+    """`simplest`, with the verifications done now.
 
     >>> x = np.linspace(1, 2, 50)
     >>> line = Oracle(Problem(x[:, None], np.round(3 * x, 3)))
     >>> plainer(line.verify([("mul", "C", "tan", "mul", "C", "x1")])[0], line).prefix
     ('mul', 'C', 'x1')
     """
-    P, floor = len(oracle.problem.y), oracle.problem.floor
-    price = price_of_a_constant(P)
-    best = pruned(candidate, oracle, price)
-    for _ in range(rounds):
-        fewer = {edit.prefix: None for edit in edits(best.prefix, (), (), (), kinds=("unwrap", "drop"))}
-        fewer |= dict(limits(best.prefix, best.constants, oracle.problem.X))
-        found = [c for c in oracle.verify(fewer, initial=tuple(fewer.values()), starts=2, note="plainer") if c.valid]
-        first = next((pruned(c, oracle, price) for c in by_length(found, P, floor)), best)
-        if by_length([best, first], P, floor)[0] is best:
-            break
-        best = first
-    return best
+    return _now(simplest(candidate, oracle.problem), oracle)
+
+
+def _now(steps: Generator[Verify, list[Candidate], Candidate], oracle: Oracle) -> Candidate:
+    answer = None
+    while True:
+        try:
+            asked = steps.send(answer)
+        except StopIteration as end:
+            return end.value
+        answer = verify_all([(oracle, asked)])[0]

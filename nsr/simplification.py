@@ -42,6 +42,8 @@ def simplify(prefix: Prefix, constants: tuple[float, ...], fixed: Mapping[int, f
     (('sub', 'x1', 'mul', 'C', 'sin', 'x2'), (3.0,))
     >>> simplify(("div", "mul", "C", "x1", "pow2", "mul", "C", "x2"), (8.0, -2.0))
     (('div', 'mul', 'C', 'x1', 'pow2', 'x2'), (2.0,))
+    >>> simplify(("mul", "C", "sqrt", "mul", "C", "x1"), (0.5, 36.0))
+    (('mul', 'C', 'sqrt', 'x1'), (3.0,))
     """
     return _write(_terms(_value(prefix, constants, fixed or {})))
 
@@ -172,11 +174,12 @@ def _scaled(term: Factored) -> list[Term]:
 
 
 def _function(token: str, terms: list[Term]) -> list[Term]:
-    """f(u), with −u for u where that has fewer minus signs, and whole or quarter turns of the phase taken out; (c·u)ⁿ = cⁿ·uⁿ."""
-    if token in POWERS and len(terms) == 1 and terms[0].prefix != (CONSTANT,):
+    """f(u), with −u for u where that has fewer minus signs, and whole or quarter turns of the phase taken out; (c·u)ⁿ = cⁿ·uⁿ, and so
+    for a root if c > 0."""
+    if token in (*POWERS, "sqrt") and len(terms) == 1 and terms[0].prefix != (CONSTANT,):
         u = _pulled(terms)
         size = None if u.size is None else _at(token, u.size)
-        if size is None or math.isfinite(size):
+        if (size is None or math.isfinite(size)) and not (token == "sqrt" and u.sign < 0):
             return _scaled(Factored(1 if token in ("pow2", "pow4") else u.sign, size, (token, *u.prefix), u.values))
     sign = 1
     others = [term for term in terms if term.prefix != (CONSTANT,)]

@@ -20,7 +20,7 @@ from nsr.engine import Search, Strategy, View
 from nsr.expressions import CONSTANT, VARIABLES, Prefix, Template, fold, is_valid
 from nsr.machine import prepare_program
 from nsr.oracle import NOISE, Candidate, Verify
-from nsr.pruning import PRICE, cost, prune
+from nsr.pruning import PRICE, cost, is_strained, prune, simplest
 from nsr.saturation import saturate
 from nsr.starts import FACTOR, WIDEST, analyse
 from nsr.strategies.beam import BeamSearch
@@ -151,6 +151,16 @@ class Book:
                 oracle.best = best
                 del oracle.trace[length:]
 
+    def verified(self, steps: Generator[Verify, list[Candidate], Candidate]) -> Generator[Any, Any, Candidate]:
+        """What a pruning comes to, its verifications answered by the engine."""
+        answer = None
+        while True:
+            try:
+                asked = steps.send(answer)
+            except StopIteration as end:
+                return end.value
+            answer = (yield from self.drafts([asked]))[0]
+
     @property
     def best(self) -> Candidate | None:
         """The best verified family."""
@@ -173,16 +183,10 @@ class Book:
         if gain <= (self.price * math.log(P) if least is None else least):
             return
         first, self.pruned = self.pruned == -math.inf, best.r2
-        steps, answer = prune(best, self.view.problem, self.price), None
-        while True:
-            try:
-                asked = steps.send(answer)
-            except StopIteration as end:
-                short = end.value
-                break
-            answer = (yield from self.drafts([asked]))[0]
-        oracle = self.view.oracle
-        floor = self.view.problem.floor
+        oracle, floor = self.view.oracle, self.view.problem.floor
+        short = yield from self.verified(prune(best, self.view.problem, self.price))
+        if self.shifted and 1.0 - short.r2 <= max(NOISE, floor) and is_strained(short):
+            short = yield from self.verified(simplest(short, self.view.problem))
         if first or cost(short, P, self.price, floor) < cost(oracle.best, P, self.price, floor):
             oracle.prefer(short)
 
