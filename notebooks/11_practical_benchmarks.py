@@ -16,7 +16,7 @@
 # **Claim.** The paper's: with all operators and a large training set the pattern stays; a large beam and NSR-gvs + TPSR do well, TPSR
 # alone does not. Ours: verified local search is the one to pick. Both are judged at the end.
 #
-# **You will see.** A formula from a CSV file in ten lines, how the answer is chosen, 92 laws of physics, seven thresholds, noise, and what a
+# **You will see.** A formula from a CSV file in ten lines, how the answer is chosen, 92 laws of physics, noise, which laws were really found, and what a
 # user would pick instead.
 #
 # **Needs.** [07](07_nsr_gvs.py), [13](13_beyond_the_paper.py).
@@ -58,14 +58,16 @@ import sympy
 from IPython.display import Markdown, display
 
 from nsr import NSRegressor, lab, load
-from nsr.baselines import BASELINES, available, measure_same_time
+from nsr.baselines import BASELINES, OURS, as_prefix, available, measure_same_time
 from nsr.bias import ACCURATE, THRESHOLDS, accuracy_curve, paired_bootstrap
 from nsr.engine import Budget
 from nsr.evaluation import network_for, percent, results_path
+from nsr.expressions import is_valid
 from nsr.feynman import equations
 from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED
 from nsr.figures import save, style_of, use_style
 from nsr.notation import to_infix
+from nsr.parsing import parse
 from nsr.practical import SETS, PracticalRow, black_box_data, measure_grid, measure_practical
 from nsr.practical import practical_set, read_grid
 from nsr.strategies.names import by_name
@@ -479,11 +481,86 @@ plt.show()
 # says that the shorter answer was the better one more often. The title names who is right most often at the largest noise.
 
 # %% [markdown]
+# ## Found, or only approximated?
+#
+# $R^2 > 0.99$ does not say that the law was found. An answer has the *right form* if the law itself is that expression with some
+# constants: fitted to clean values of the law it leaves nothing ($1 - R^2 \le 10^{-10}$), and no constant is enormous or tiny (the sine of a
+# thousandth is a disguise). `Equation.has_form` decides it by values; a law and two answers to try it on:
+
+# %%
+lens = next(e for e in laws if e.lecture == "I.27.6")
+right, wrong = parse("x1*x2/(x2 + x3*x1)")[0], parse("0.9*x1*x2/(x2 + 2.1*x3)")[0]
+print(lens.law, ":", lens.formula, "  ", lens.has_form(right), lens.has_form(wrong))
+assert lens.has_form(right) and not lens.has_form(wrong)
+
+# %% [markdown]
+# All answers to laws, at every noise, with the constants that they had to start from:
+
+# %%
+units_of = {p.name: Units.of(p.X, p.y) for p in practical_set("feynman", seed=seed,
+                                                              n_points=n_points)}
+
+
+def in_form(answer, infix, name):
+    """Whether an answer, in the units that it was searched in, has the law's form."""
+    prefix = tuple(str(answer).split())
+    if not is_valid(prefix):  # a failure
+        return False
+    constants = parse(infix)[1]
+    start = constants if len(constants) == prefix.count("C") else ()
+    return law_of[name].has_form(prefix, start, units_of[name])
+
+
+tried = results[results.test_set == "feynman"].copy()
+tried["form"] = [in_form(*line) for line in zip(tried.answer, tried.answer_infix, tried.problem)]
+untouched = tried[tried.noise == 0]
+
+# %% [markdown]
+# Left, without noise, three bars to jump over; right, how the last of them holds up with noise.
+
+# %%
+BARS = {f"$R^2$ > {ACCURATE}": lambda t: t.r2 > ACCURATE, "$R^2$ > 0.99999": lambda t: t.r2 > 0.99999,
+        "right form": lambda t: t.form}
+figure, axes = plt.subplots(1, 2, figsize=(10.4, 3.6), width_ratios=(1.3, 1))
+for (bar, holds), shade in zip(BARS.items(), (LIGHT, GREY, GREEN)):
+    shares = [100 * holds(untouched[untouched.label == label]).mean() for label in LABELS]
+    axes[0].barh(range(len(LABELS)), shares, color=shade, label=bar,
+                 height=0.8 if shade == LIGHT else 0.55 if shade == GREY else 0.3)
+axes[0].set_yticks(range(len(LABELS)), LABELS)
+axes[0].set(xlabel="share of the laws (%)", xlim=(0, 100), ylim=(len(LABELS) - 0.5, -0.5))
+axes[0].grid(axis="y", visible=False)
+forms = untouched.groupby("label").form.mean()
+axes[0].set_title(f"{forms.idxmax()} has the right form most often", fontsize=10)
+same_laws = tried[tried.problem.isin(noised.problem)]
+for label in noisy:
+    share = same_laws[same_laws.label == label].groupby("noise").form.mean()
+    axes[1].plot(range(len(share)), 100 * share, label=label, **look(label))
+axes[1].set_xticks(range(len(levels)), [f"{level:.0%}" for level in levels])
+axes[1].set(xlabel="noise on the given points", ylabel="right form (%)", ylim=(-3, 100))
+axes[1].legend(fontsize=8)
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
+save(figure, "forms")
+plt.show()
+
+# %% [markdown]
+# The distance between the bars is what $R^2$ alone would sell as a discovery. Strategies that answer with the best fit lose the form with
+# the first percent of noise, since a formula with a term too many fits better; pruning keeps it.
+
+# %%
+lines = []
+for label in LABELS:
+    part = untouched[untouched.label == label]
+    lines.append((label, *(percent(holds(part)) for holds in BARS.values()),
+                  round(part.answer_length.mean(), 1)))
+columns = ["without noise", *(bar.replace("$R^2$", "R²") for bar in BARS), "tokens of the answer"]
+pd.DataFrame(lines, columns=columns).set_index("without noise")
+
+# %% [markdown]
 # ## What a user would pick instead
 #
 # gplearn and pyoperon are genetic programming from pip, an optional extra here. They get the operators they have, one core, and the same
-# seconds for each problem as our search, which here ends by the clock too; nothing is tuned for or against them. Of each set evenly
-# spread problems are taken.
+# seconds for each problem as local search, which here ends by the clock too, and as `NSRegressor` called with nothing but the time;
+# nothing is tuned for or against them.
 
 # %%
 def timed_rows(limit):
@@ -498,33 +575,44 @@ if recompute and weights:
     measure_same_time(timed_rows(n_against), beside, networks)
 against = None
 if weights:
-    against = read_grid(timed_rows(n_against), beside, networks, BASELINES)
+    against = read_grid(timed_rows(n_against), beside, networks, (OURS, *BASELINES))
 if against is None:
     live = Path(tempfile.mkdtemp()) / "live.csv.gz"
-    against = measure_same_time(timed_rows(n_live), live, networks)
-missing = [name for name in BASELINES if name not in set(against.strategy)]
+    against = measure_same_time(timed_rows(min(n_live, n_against)), live, networks)
+missing = [name for name in (OURS, *BASELINES) if name not in set(against.strategy)]
 print("not measured:", ", ".join(missing) or "nothing",
       "  installed here:", ", ".join(available()) or "none")
 
 # %% [markdown]
-# Shares and medians for each set:
+# Shares and medians for each set; for the laws, how many answers have the right form. (Genetic programs write the same variable twice
+# and more constants than needed. Factors that meet count as one, a summand before the whole is free, and all else counts as it is
+# written.)
 
 # %%
+def law_found(who, line):
+    """Whether the answer of one line has its law's form."""
+    if who == "local search":
+        return in_form(line.answer, line.answer_infix, line.problem)
+    parsed = as_prefix(who, str(line.answer_infix))
+    return parsed is not None and law_of[line.problem].has_form(*parsed)
+
+
 against["r2"] = against.r2.astype(float)
 against["label"] = [label_of.get(name, name) for name in against.strategy]
+WHO = [who for who in (OURS, "local search", *BASELINES) if who in set(against.label)]
 rows = []
 for name in sets:
-    for who in ("local search", *BASELINES):
+    for who in WHO:
         part = against[(against.test_set == name) & (against.label == who)]
-        if len(part):
-            rows.append((f"{titles[name]} ({len(part)})", who, percent(part.r2 > ACCURATE),
-                         percent(part.r2 > 0.9), f"{part.r2.clip(0).median():.3f}",
-                         f"{part.seconds.mean():.1f}"))
-columns = ["set", "", f"R² > {ACCURATE}", "R² > 0.9", "median R²", "seconds"]
+        form = "" if name != "feynman" else percent(law_found(who, x) for x in part.itertuples())
+        rows.append((f"{titles[name]} ({len(part)})", who, percent(part.r2 > ACCURATE),
+                     percent(part.r2 > 0.9), f"{part.r2.clip(0).median():.3f}", form,
+                     f"{part.seconds.mean():.1f}"))
+columns = ["set", "", f"R² > {ACCURATE}", "R² > 0.9", "median R²", "right form", "seconds"]
 pd.DataFrame(rows, columns=columns).set_index(["set", ""])
 
 # %% [markdown]
-# The same problems as dots: what is left of the variance, ours against theirs.
+# The same problems as dots: what is left of the variance, `NSRegressor` against them.
 
 # %%
 remaining = {who: 1 - part.set_index("problem").r2.clip(0, 1 - 1e-9)
@@ -532,25 +620,24 @@ remaining = {who: 1 - part.set_index("problem").r2.clip(0, 1 - 1e-9)
 figure, ax = plt.subplots(figsize=(7.4, 4.2))
 ahead = []
 for who, colour in zip(BASELINES, (PINK, RED)):
-    if who in remaining:
-        pair = pd.concat([remaining["local search"], remaining[who]], axis=1,
-                         keys=["ours", "theirs"]).dropna()
+    if who in remaining and OURS in remaining:
+        pair = pd.concat([remaining[OURS], remaining[who]], axis=1, keys=["ours", "theirs"]).dropna()
         ours, theirs = (pair.ours < pair.theirs).mean(), (pair.theirs < pair.ours).mean()
-        ax.loglog(pair.ours, pair.theirs, "o", color=colour, markersize=5, alpha=0.7,
+        ax.loglog(pair.ours, pair.theirs, "o", color=colour, markersize=4, alpha=0.6,
                   label=f"{who}: ours is closer in {ours:.0%},\nit is in {theirs:.0%}")
         ahead += [who] if ours > theirs else []
 ax.plot([1e-9, 1], [1e-9, 1], color=GREY, lw=0.8)
-ax.set(xlabel="1 − $R^2$, local search", ylabel="1 − $R^2$, baseline")
+ax.set(xlabel=f"1 − $R^2$, {OURS}", ylabel="1 − $R^2$, baseline")
 ax.set_title(f"{seconds:g} s each: closer more often than {' and '.join(ahead) or 'nobody'}",
              fontsize=10)
-if len(remaining) > 1:
+if ax.get_legend_handles_labels()[0]:
     ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
 save(figure, "baselines")
 plt.show()
 
 # %% [markdown]
-# Above the line the baseline left more unexplained than local search. Dots at the left end are exact answers of ours, dots at the bottom
-# exact ones of the baseline.
+# Above the line the baseline left more unexplained. Dots at the left end are exact answers of ours, dots at the bottom exact ones of the
+# baseline.
 
 # %% [markdown]
 # ## Paper, ours, verdict
@@ -564,6 +651,7 @@ flags = results.assign(accurate=(results.r2 > ACCURATE).astype(float),
 
 
 def wide(table, what):
+    """One line per problem, one column per strategy."""
     return table.pivot_table(index=["test_set", "problem", "noise"], columns="label", values=what)
 
 
@@ -600,8 +688,11 @@ claims = [("a large beam does well (against beam 5)", compared(large, "beam 5"))
           ("NSR-gvs + TPSR does well (against TPSR)", compared("NSR-gvs + TPSR", "TPSR")),
           (f"ours: local search beats {large}", compared("local search", large)),
           ("ours: local search beats NSR-gvs + TPSR", compared("local search", "NSR-gvs + TPSR"))]
-claims += [(f"ours: local search beats {who} in {seconds:g} s each",
-            compared("local search", who, good_timed)) for who in BASELINES]
+claims += [(f"ours: {mine} beats {who} in {seconds:g} s each", compared(mine, who, good_timed))
+           for mine in (OURS, "local search") for who in BASELINES]
+has_form = wide(tried[tried.noise == 0].assign(form=lambda t: t.form.astype(float)), "form")
+claims += [(f"ours: local search has the law's form more often than {who}",
+            compared("local search", who, has_form)) for who in (large, "NSR-gvs + TPSR")]
 lab.record(**{f"accurate {titles[n]} {label}": float(part.mean())
               for label in good for n, part in good[label].groupby("test_set")})
 text = f"At `{trained.name}`, {len(good)} problems, one network of each kind.\n\n"

@@ -1,13 +1,14 @@
 """What a user would pick instead: gplearn and pyoperon, genetic programming from pip, with the same wall time and no tuning.
 
 Both are an optional extra (`pip install 'nsr-lab[baselines]'`). They get the operators of FULL that they have, on one core, and their own
-defaults for the rest; what ends them is the clock.
+defaults for the rest; what ends them is the clock. `NSRegressor`, as a user would call it, stands beside them.
 """
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
 import math
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
@@ -19,10 +20,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsr.checkpoint import Trained
+from nsr.estimator import NSRegressor
+from nsr.expressions import CONSTANT, is_valid
 from nsr.fitting import on_cores
-from nsr.grids import Job, fill
+from nsr.grids import Job, fill, weights_digest
 from nsr.numerics import r2_score
 from nsr.oracle import FAILED
+from nsr.parsing import Parsed, parse
 from nsr.practical import PracticalRow, job_of, practical_set
 from nsr.problem import Problem
 from nsr.records import progress
@@ -30,7 +34,8 @@ from nsr.records import progress
 if TYPE_CHECKING:
     import pandas as pd
 
-BASELINES = ("gplearn", "pyoperon")
+OURS, BASELINES = "NSRegressor", ("gplearn", "pyoperon")
+SLACK = 0.8  # of the seconds is what NSRegressor searches for: it ends a little late, and then fits its best candidates to all rows
 _OPERATORS = {  # FULL in their words; gplearn has no exp and no asin
     "gplearn": ("add", "sub", "mul", "div", "sqrt", "log", "sin", "cos", "tan"),
     "pyoperon": "add,sub,mul,div,square,sqrt,log,exp,sin,cos,tan,asin,constant,variable",
@@ -42,8 +47,11 @@ def available() -> list[str]:
     return [name for name in BASELINES if importlib.util.find_spec(name) is not None]
 
 
-def fit_baseline(name: str, X: np.ndarray, y: np.ndarray, seconds: float, seed: int = 0) -> tuple[Any, str]:
-    """A fitted regressor with `predict`, and its formula as text, after about so many seconds."""
+def fit_baseline(name: str, X: np.ndarray, y: np.ndarray, seconds: float, seed: int = 0, weights: str = "auto") -> tuple[Any, str]:
+    """A fitted regressor with `predict`, and its formula as text, after about so many seconds. `weights` are those of NSRegressor."""
+    if name == OURS:
+        model = NSRegressor(weights, max_time=SLACK * seconds, random_state=seed).fit(X, y)
+        return model, model.text(digits=6)
     if name not in BASELINES:
         raise ValueError(f"no baseline {name!r}; there are {', '.join(BASELINES)}")
     if name not in available():
@@ -75,7 +83,24 @@ def _pyoperon(X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> tuple[
     return model, model.get_model_string(model.model_, precision=6)
 
 
-def measure_baselines(problems: list[Problem], seconds: float, seed: int = 0, names: list[str] | None = None,
+def as_prefix(name: str, text: str) -> Parsed | None:
+    """A formula in their notation as a prefix tuple and its constants; None if it is none of FULL.
+
+    >>> as_prefix("gplearn", "mul(X1, sub(X0, -0.5))"), as_prefix("pyoperon", "(2.0 * (X2 ^ 2))")
+    ((('mul', 'x2', 'sub', 'x1', 'C'), (-0.5,)), (('mul', 'C', 'pow2', 'x2'), (2.0,)))
+    """
+    try:
+        if name != "gplearn":
+            return parse(text.replace("X", "x").replace("^", "**"))
+        words = re.findall(r"[^\s(),]+", text)
+        numbers = tuple(float(word) for word in words if word[-1].isdigit() and word[0] != "X")
+        prefix = tuple(f"x{int(word[1:]) + 1}" if word[0] == "X" else CONSTANT if word[-1].isdigit() else word for word in words)
+        return (prefix, numbers) if is_valid(prefix) else None
+    except ValueError:
+        return None
+
+
+def measure_baselines(problems: list[Problem], seconds: float, seed: int = 0, names: list[str] | None = None, weights: str = "auto",
                       **columns: Any) -> pd.DataFrame:
     """One line per problem and baseline, with the columns that the strategies' tables share: r2 on fresh points, r2_given, seconds."""
     import pandas as pd
@@ -84,7 +109,7 @@ def measure_baselines(problems: list[Problem], seconds: float, seed: int = 0, na
     for name, problem in progress([(n, p) for n in names or available() for p in problems], label=" and ".join(names or available())):
         started, answer, given, fresh, why = time.perf_counter(), "", FAILED, FAILED, ""
         try:
-            model, answer = fit_baseline(name, problem.X, problem.y, seconds, seed)
+            model, answer = fit_baseline(name, problem.X, problem.y, seconds, seed, weights)
             given = r2_score(problem.y, model.predict(problem.X))
             fresh = given if problem.X_fresh is None else r2_score(problem.y_fresh, model.predict(problem.X_fresh))
         except (ValueError, ArithmeticError, RuntimeError) as error:  # a failure is a failure, and the others go on
@@ -95,15 +120,19 @@ def measure_baselines(problems: list[Problem], seconds: float, seed: int = 0, na
 
 
 def measure_same_time(rows: Iterable[PracticalRow], path: Path, networks: Mapping[str, Trained], names: list[str] | None = None) -> pd.DataFrame:
-    """Each row, whose budget is some seconds per problem, and then the baselines with these problems and seconds, all on one core."""
+    """Each row, whose budget is some seconds per problem, and then NSRegressor with its network and the baselines, with these problems
+    and seconds, all on one core."""
     jobs = []
     for row in rows:
         ours = job_of(row, networks[row.weights])
         jobs.append(replace(ours, make=partial(_on_one_core, ours.make)))
-        for name in names or available():
-            about = {"test_set": row.test_set, "noise": row.noise, "n_points": row.n_points, "limit": row.limit, "seconds": row.budget.seconds}
-            version = {"weights": name, "weights_digest": importlib.metadata.version(name)}  # another version's numbers are dropped
-            jobs.append(Job(f"{name} {row.test_set}", {"strategy": name, "seed": row.seed, **about, **version}, partial(_lines, name, row)))
+        about = {"test_set": row.test_set, "noise": row.noise, "n_points": row.n_points, "limit": row.limit, "seconds": row.budget.seconds}
+        made_with = {OURS: (row.weights, weights_digest(networks[row.weights]))}
+        made_with |= {name: (name, importlib.metadata.version(name)) for name in names or available()}  # another version's numbers are dropped
+        for name, (weights, digest) in made_with.items():
+            known = {"strategy": name, "seed": row.seed, **about, "weights": weights, "weights_digest": digest}
+            make = partial(_lines, name, row, str(networks[row.weights].folder))
+            jobs.append(Job(f"{name} {row.test_set}", known, partial(_on_one_core, make)))
     return fill(jobs, path)
 
 
@@ -119,6 +148,6 @@ def _on_one_core(make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         torch.set_num_threads(threads)
 
 
-def _lines(name: str, row: PracticalRow) -> pd.DataFrame:
+def _lines(name: str, row: PracticalRow, weights: str) -> pd.DataFrame:
     problems = practical_set(row.test_set, seed=row.seed, n_points=row.n_points, n_fresh=row.n_points, noise=row.noise, limit=row.limit)
-    return measure_baselines(problems, row.budget.seconds, row.seed, [name], test_set=row.test_set, noise=row.noise)
+    return measure_baselines(problems, row.budget.seconds, row.seed, [name], weights, test_set=row.test_set, noise=row.noise)

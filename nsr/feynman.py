@@ -15,11 +15,17 @@ from functools import cache, cached_property
 
 import numpy as np
 
+from nsr.expressions import CONSTANT, Prefix
+from nsr.fitting import fit_constants
 from nsr.parsing import Parsed, parse
 from nsr.problem import Problem
+from nsr.pruning import is_strained
+from nsr.simplification import simplify
+from nsr.units import Units
 
 MAX_VARIABLES = 5
 N_EQUATIONS = 92
+EXACT, LARGEST = 1e-10, 1e3  # what a formula of the right form may leave of the variance, by rounding; and its largest constant
 
 _TABLE = """
 I.6.20a   | normal distribution, standard | exp(-theta**2/2)/sqrt(2*pi) | theta 1 3
@@ -142,6 +148,22 @@ class Equation:
         prefix, constants = self.parsed
         return Problem.from_expression(prefix, constants, rng=rng, n_points=n_points, n_fresh=n_fresh, support=self.ranges,
                                        n_variables=len(self.names), noise=noise, name=f"feynman-{self.lecture}")
+
+    def has_form(self, prefix: Prefix, constants: tuple[float, ...] = (), units: Units | None = None, n_points: int = 500) -> bool:
+        """Whether the law is this expression with some constants: fitted to its clean values, nothing is left, and none is enormous or
+        tiny but a summand before the whole, which some programs always write.
+
+        `constants` are where to start from, and those that meet are one; `units` are those of the expression, if not the law's own.
+
+        >>> lens = next(e for e in equations() if e.lecture == "I.27.6")  # 1 / (1/d1 + n/d2)
+        >>> lens.has_form(parse("x1*x2/(x2 + x1*x3)")[0]), lens.has_form(parse("x1*x2/(x2 + x3)")[0])
+        (True, False)
+        """
+        problem = self.problem(np.random.default_rng(len(self.lecture)), n_points, 2)
+        problem = units.problem(problem) if units else problem
+        prefix, constants = simplify(prefix, constants) if constants else (prefix, ())
+        fit = fit_constants(prefix, problem.X, problem.y, initial=constants or None)
+        return 1.0 - fit.r2 <= EXACT and not is_strained(fit.constants[prefix[:2] == ("add", CONSTANT) :], LARGEST)
 
 
 @cache

@@ -11,6 +11,7 @@ from nsr.expressions import FULL, is_valid
 from nsr.feynman import MAX_VARIABLES, N_EQUATIONS, equations
 from nsr.numerics import evaluate
 from nsr.practical import TESTSETS, folder_of
+from nsr.units import Units
 
 EQUATIONS = equations()
 BROKEN = "II.13.17"
@@ -28,6 +29,25 @@ def test_all_can_be_written_in_the_full_vocabulary():
     for e in EQUATIONS:
         prefix, constants = e.parsed
         assert is_valid(prefix) and prefix in FULL and len(constants) == prefix.count("C")
+
+
+def test_every_law_has_its_own_form_in_any_units_and_no_other():
+    for e in EQUATIONS:
+        prefix, constants = e.parsed
+        assert e.has_form(prefix) or e.has_form(prefix, constants), e.lecture
+        assert not e.has_form(("cos", *prefix), constants) and not e.has_form(("add", "mul", "C", "exp", "x1", *prefix), (1e-3, *constants))
+    kinetic = next(e for e in EQUATIONS if e.lecture == "I.14.4")  # k·x²/2
+    halved = Units(shift=(0.0, 0.0), scale=(2.0, 1.0))  # k = 2·z1
+    assert kinetic.has_form(("mul", "x1", "pow2", "x2"), units=halved) and not kinetic.has_form(("mul", "x1", "pow2", "x2"))
+
+
+def test_a_disguise_has_not_the_form():
+    product = next(e for e in EQUATIONS if e.lecture == "I.12.1")  # μ·N
+    disguise, constants = ("mul", "C", "mul", "x1", "tan", "mul", "C", "x2"), (1e7, 1e-7)
+    x = np.random.default_rng(0).uniform(1, 5, (50, 2))
+    assert np.allclose(evaluate(disguise, x, constants), x[:, 0] * x[:, 1])
+    assert product.has_form(("mul", "x1", "x2")) and product.has_form(("add", "C", "mul", "mul", "C", "x1", "mul", "C", "x2"))
+    assert not product.has_form(disguise, constants)
 
 
 def test_problems_have_finite_values_everywhere_in_their_ranges():

@@ -203,18 +203,31 @@ def test_baselines_get_the_same_problems_and_seconds_and_are_kept(tmp_path, monk
     row = PracticalRow(BeamSearch(2), "feynman", "tiny/full", n_points=30, limit=2, budget=Budget(seconds=0.5))
     networks, path = {"tiny/full": tiny_full()}, tmp_path / "against.csv.gz"
     asked = []
-    monkeypatch.setattr(baselines, "fit_baseline", lambda name, X, y, seconds, seed: (asked.append(seconds) or DummyRegressor().fit(X, y), "mean"))
+    monkeypatch.setattr(baselines, "fit_baseline", lambda name, X, y, seconds, *rest: (asked.append((name, seconds)) or DummyRegressor().fit(X, y), "mean"))
     monkeypatch.setattr(baselines.importlib.metadata, "version", lambda name: "1.0")
     table = baselines.measure_same_time([row], path, networks, ["gplearn"])
-    assert asked == [0.5, 0.5] and table.strategy.tolist() == ["beam"] * 2 + ["gplearn"] * 2
-    assert table.problem.tolist()[:2] == table.problem.tolist()[2:] and (table.r2[2:] < 0.01).all()
-    assert len(baselines.measure_same_time([row], path, networks, ["gplearn"])) == 4 and len(asked) == 2  # nothing twice
+    assert asked == [("NSRegressor", 0.5)] * 2 + [("gplearn", 0.5)] * 2
+    assert table.strategy.tolist() == ["beam"] * 2 + ["NSRegressor"] * 2 + ["gplearn"] * 2
+    assert table.problem.tolist() == 3 * table.problem.tolist()[:2] and (table.r2[2:] < 0.01).all()
+    assert len(baselines.measure_same_time([row], path, networks, ["gplearn"])) == 6 and len(asked) == 4  # nothing twice
     assert len(read_grid([row], path, networks, ["gplearn"])) == 4 and len(read_grid([row], path, networks)) == 2
     measure_grid([three := dataclasses.replace(row, limit=3)], path, networks)
     assert set(read_grid([three], path, networks, ["gplearn"]).strategy) == {"beam"}  # it was not given these problems
     monkeypatch.setattr(baselines.importlib.metadata, "version", lambda name: "2.0")
     baselines.measure_same_time([row], path, networks, ["gplearn"])
-    assert len(asked) == 4  # another version, other numbers
+    assert asked[4:] == [("gplearn", 0.5)] * 2  # another version, other numbers
+
+
+def test_what_a_user_would_call_is_measured_like_the_baselines():
+    problem = practical_set("feynman", limit=1, n_points=40, n_fresh=20)[0]
+    line = baselines.measure_baselines([problem], 1.0, names=["NSRegressor"], weights=str(tiny_full().folder)).iloc[0]
+    prefix, constants = baselines.as_prefix("NSRegressor", line.answer_infix)
+    assert r2_score(problem.y_fresh, evaluate(prefix, problem.X_fresh, constants)) == pytest.approx(line.r2, abs=1e-3)
+
+
+@pytest.mark.parametrize("text", ["", "mul(X1", "sigmoid(X0)", "x1 + ", "X" * 9, "(" * 5000 + "X1 +" + ")" * 5000])
+def test_a_formula_that_nobody_can_read_is_none(text):
+    assert all(baselines.as_prefix(name, text) is None for name in ("gplearn", "pyoperon"))
 
 
 # ---- baselines --------------------------------------------------------------------------------------------------------------

@@ -185,7 +185,7 @@ class Book:
         first, self.pruned = self.pruned == -math.inf, best.r2
         oracle, floor = self.view.oracle, self.view.problem.floor
         short = yield from self.verified(prune(best, self.view.problem, self.price))
-        if self.shifted and 1.0 - short.r2 <= max(NOISE, floor) and is_strained(short):
+        if self.shifted and 1.0 - short.r2 <= max(NOISE, floor) and is_strained(short.constants):
             short = yield from self.verified(simplest(short, self.view.problem))
         if first or cost(short, P, self.price, floor) < cost(oracle.best, P, self.price, floor):
             oracle.prefer(short)
