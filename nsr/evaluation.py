@@ -161,9 +161,13 @@ def measure_all(grid: Iterable[Row], path: Path, trained: Trained) -> pd.DataFra
     def reference() -> TrainingSet:
         return TrainingSet.of(trained)
 
+    warm: list[Any] = []
+
     def lines(row: Row) -> pd.DataFrame:
         model = trained if row.step is None else _at(trained, row.step)
         shown = {name: getattr(row.strategy, name) for name in row.show} | ({} if row.step is None else {"step": row.step})
+        if not warm:  # what is compiled at its first use is compiled before a clock runs
+            warm.append(solve_all(problems_of(model, row.test_set, n_problems=1, n_points=20), row.strategy, model, budget=Budget(candidates=20)))
         table = measure(model, row.strategy, row.test_set, row.seed, row.n_problems, n_points=row.n_points, first=row.first,
                         noise=row.noise, budget=row.budget, reference=reference(), **shown)
         return table.assign(noise=row.noise) if row.noise else table

@@ -207,14 +207,14 @@ def versions() -> dict[str, str]:
 
 
 def git_state() -> tuple[str | None, bool | None]:
-    """The commit of the project and whether files differ from it; (None, None) outside a repository."""
+    """The commit of the project and whether files other than outputs differ from it; (None, None) outside a repository."""
     def git(*words: str) -> str:
         return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True).stdout.strip()
 
     try:
         if Path(git("rev-parse", "--show-toplevel")).resolve() != ROOT.resolve():
             return None, None  # a copy of the project inside somebody else's repository
-        return git("rev-parse", "HEAD"), bool(git("status", "--porcelain"))
+        return git("rev-parse", "HEAD"), bool(git("status", "--porcelain", "--", ".", ":!outputs"))
     except (OSError, subprocess.CalledProcessError):
         return None, None
 

@@ -119,7 +119,7 @@ def test_a_row_with_noise_is_a_row_of_its_own_and_is_judged_on_clean_points(trai
     for folder, strategy in (("a", noisy.strategy), ("b", BeamSearch(1, max_len=8))):
         table = measure_all([plain, dataclasses.replace(noisy, strategy=strategy)], tmp_path / folder / "noise.csv.gz", trained)
         assert table["noise"].fillna(0).tolist() == [0, 0, 0, 0, 0.1, 0.1, 0.1]
-    clean, given, _, again = seen
+    clean, given, _, again = [problems for problems in seen if len(problems) > 1]  # one is searched before the clock runs
     for before, after, other in zip(clean, given, again):
         np.testing.assert_array_equal(after.y, other.y)  # the same for every strategy
         np.testing.assert_array_equal(before.y_fresh, after.y_fresh)

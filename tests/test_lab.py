@@ -352,5 +352,8 @@ def test_commit_and_changes_are_known(tmp_path: Path, monkeypatch: pytest.Monkey
     git("add", "a.txt")
     git("commit", "-q", "-m", "one", "--no-verify")
     assert records.git_state() == (git("rev-parse", "HEAD"), False)
+    (tmp_path / "outputs").mkdir()
+    (tmp_path / "outputs" / "table.csv").write_text("what a run writes")
+    assert records.git_state()[1] is False
     (tmp_path / "a.txt").write_text("2")
     assert records.git_state()[1] is True
