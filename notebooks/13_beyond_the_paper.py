@@ -608,7 +608,11 @@ long = long.merge(pace.reset_index(), on=["test_set", "seed"])
 print(f"{len(again)} of {len(long)} searches end alike, {said(again.answer_x == again.answer_y)}",
       f"of them with the same answer; pace {pace.min():.2f} to {pace.max():.2f}")
 
+# %% [markdown]
+# `tests` stops local search at each rival's cost, problem by problem, and takes the difference.
 
+
+# %%
 def tests(which, price="candidates", what="accurate", rivals=THEIRS, limited=True):
     """Local search minus each rival, in points; stopped at the rival's cost on each problem."""
     mine, longer = (row_of(table, "local", 0, which) for table in (rows.assign(pace=1.0), long))
