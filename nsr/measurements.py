@@ -18,7 +18,10 @@ SEPARATORS = ",;\t|"
 
 
 def read_measurements(path: Path | str) -> pd.DataFrame:
-    """The table in a CSV file, whatever of , ; tab and | separates its columns; a sentence if there is none."""
+    """The table in a CSV file, whatever of , ; tab and | separates its columns; a sentence if there is none.
+
+    Where no comma separates columns, it may separate decimals.
+    """
     import pandas as pd
 
     file = Path(path)
@@ -44,15 +47,15 @@ def read_measurements(path: Path | str) -> pd.DataFrame:
     if double is not None:
         raise TableError(f"{file.name} has two columns named {double!r}. Rename one.")
     table = pd.DataFrame(rows[1:], columns=names)
-    return table.apply(_numbers)
+    return table.apply(_numbers, decimal="." if separator == "," else ",")
 
 
-def _numbers(column: pd.Series) -> pd.Series:
+def _numbers(column: pd.Series, decimal: str) -> pd.Series:
     """A column as numbers if all its entries are numbers or empty; else as it is."""
     import pandas as pd
 
     text = column.str.strip()
-    values = pd.to_numeric(text, errors="coerce")
+    values = pd.to_numeric(text.str.replace(decimal, "."), errors="coerce")
     return values.astype(float) if values.notna().any() and bool((values.notna() | text.str.lower().isin(["", "na", "nan"])).all()) else column
 
 
@@ -64,13 +67,17 @@ def split(table: pd.DataFrame, target: str, columns: Sequence[str] = ()) -> tupl
     >>> list(X), len(y), notes
     (['length'], 2, ['left out: who (no numbers)', 'left out: 1 of 3 rows, with missing values'])
     """
+    import pandas as pd
+
     for name in (target, *columns):
         if name not in table:
             near = difflib.get_close_matches(name, list(table), 1)
             raise TableError(f"There is no column {name!r}." + (f" Did you mean {near[0]!r}?" if near else "") + f" There are: {', '.join(table)}.")
     notes, numeric = [], [name for name in table if table[name].dtype.kind == "f"]
     if target not in numeric or set(columns) - set(numeric):
-        raise TableError(f"Column {next(n for n in (target, *columns) if n not in numeric)!r} has entries that are no numbers.")
+        name = next(n for n in (target, *columns) if n not in numeric)
+        entry = next((e for e in table[name] if _numbers(pd.Series([str(e)]), ".").dtype.kind != "f"), "")
+        raise TableError(f"Column {name!r} has entries that are no numbers, such as {entry!r}.")
     text = [name for name in table if name not in numeric and not columns]
     chosen = list(dict.fromkeys(columns or [name for name in numeric if name != target]))
     if target in chosen or not chosen:

@@ -42,6 +42,16 @@ def test_what_is_no_table_is_refused(tmp_path, content, sentence):
         read_measurements(file)
 
 
+def test_decimal_commas_are_read_where_no_comma_separates(tmp_path):
+    file = tmp_path / "european.csv"
+    file.write_text("Länge;who;Zeit\n0,5;a;1,419\n-1,25e-1;b;3\n;c;2,0\n")
+    table = read_measurements(file)
+    assert table["Länge"].tolist()[:2] == [0.5, -0.125] and table["Zeit"].tolist() == [1.419, 3.0, 2.0] and table["who"].tolist() == ["a", "b", "c"]
+    file.write_text("a;b\n1.5;2\n1,000,000;3\n")  # neither can be told for sure
+    with pytest.raises(TableError, match="no numbers, such as '1,000,000'"):
+        split(read_measurements(file), "a")
+
+
 def test_columns_are_chosen_by_name():
     table = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0], "who": ["x", "y"], "y": [5.0, math.nan]})
     X, y, notes = split(table, "y")
