@@ -406,7 +406,8 @@ plt.show()
 
 # %% [markdown]
 # Each title names the strategy with the largest share at $R^2 > 0.99$ in that set, and that share. The same in numbers, with intervals,
-# what it cost (seconds of one core), and how often the answer's template was not among the training templates:
+# what it cost (seconds of one core; the machine was not equally busy for all rows), and how often the answer's template was not among
+# the training templates:
 
 # %%
 rows = []
