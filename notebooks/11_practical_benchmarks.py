@@ -544,8 +544,8 @@ save(figure, "forms")
 plt.show()
 
 # %% [markdown]
-# The distance between the bars is what $R^2$ alone would sell as a discovery. Strategies that answer with the best fit lose the form with
-# the first percent of noise, since a formula with a term too many fits better; pruning keeps it.
+# The distance between the bars is what $R^2$ alone would sell as a discovery. With noise a formula with a term too many fits the given
+# points better, so who answers with the best fit loses the form with the first percent; pruning is there to keep it.
 
 # %%
 lines = []

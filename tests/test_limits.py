@@ -2,14 +2,17 @@
 import numpy as np
 import pytest
 
+from tiny_full import tiny_full
+
+from nsr.engine import solve
 from nsr.expressions import FULL, is_valid
 from nsr.generator import sample_templates
 from nsr.limits import limits
 from nsr.numerics import evaluate
 from nsr.oracle import Oracle
 from nsr.problem import Problem
-from nsr.pruning import plainer
-from nsr.strategies.families import family_of
+from nsr.pruning import is_strained, plainer
+from nsr.strategies.families import Book, family_of
 
 X = np.random.default_rng(0).uniform(1, 5, (80, 2))
 FAR = np.random.default_rng(1).uniform(1, 50, (80, 2))  # where a disguise is seen through
@@ -35,6 +38,26 @@ def test_a_disguise_is_written_plainly(name):
     plain = plainer(disguise, oracle)
     assert len(plain.prefix) <= tokens < len(disguise.prefix)
     assert np.allclose(evaluate(plain.prefix, FAR, plain.constants), truth(*FAR.T), rtol=1e-5)
+
+
+class OneFamily:
+    """Verifies one template as a family, and nothing else."""
+
+    name = "one family"
+
+    def __init__(self, template):
+        self.template = template
+
+    def search(self, view, rng):
+        yield from Book(view).verify([self.template])
+
+
+@pytest.mark.parametrize("template", [("tan", "x1"), ("exp", "x1"), ("mul", "x1", "sin", "x2")], ids=" ".join)
+def test_a_search_that_is_solved_by_a_disguise_answers_without_it(template):
+    truth = X[:, 0] * X[:, 1] if "mul" in template else 3 * X[:, 0]
+    result = solve(Problem(X, truth, X_fresh=FAR, y_fresh=FAR[:, 0] * FAR[:, 1] if "mul" in template else 3 * FAR[:, 0]), OneFamily(template), tiny_full())
+    assert not {"tan", "exp", "sin"} & set(result.answer.prefix) and result.r2 > 1 - 1e-9
+    assert any(is_strained(c.constants) for c in result.candidates) and result.n_candidates > 3  # it was one, and all that was tried counts
 
 
 def test_what_is_no_disguise_stays():
