@@ -23,7 +23,7 @@
 #
 # **From the paper.** Nothing: it is an answer to the theorem of Section 4.
 #
-# **Runtime.** Tiny: one and a half minutes. Laptop: one minute, or two hours with `recompute`. Paper: a day of a GPU. On a laptop with
+# **Runtime.** Tiny: one and a half minutes. Laptop: two minutes, or three hours with `recompute`. Paper: a day of a GPU. On a laptop with
 # 2 cores.
 
 # %% [markdown]

@@ -8,6 +8,7 @@ change of what we report, so that novelty and accuracy at any smaller cost can b
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,6 +36,7 @@ def trace_of(result: Result, reference: TrainingSet) -> str:
     return " ".join(words)
 
 
+@lru_cache(maxsize=65536)  # curves and paired tests ask for the same ones again and again
 def read_trace(text: object) -> np.ndarray:
     """(changes, 5): candidates, tokens, seconds, thresholds passed, novel; no rows for a search that never found anything.
 
@@ -42,7 +44,9 @@ def read_trace(text: object) -> np.ndarray:
     [[5.0, 89.0, 0.0055, 3.0, 0.0], [12.0, 230.0, 0.0141, 4.0, 1.0]]
     """
     words = text.split() if isinstance(text, str) else []  # an empty text comes back from CSV as nan
-    return np.array([word.split("/") for word in words], dtype=float).reshape(-1, 5)
+    trace = np.array([word.split("/") for word in words], dtype=float).reshape(-1, 5)
+    trace.flags.writeable = False
+    return trace
 
 
 def has_traces(rows: pd.DataFrame) -> bool:
