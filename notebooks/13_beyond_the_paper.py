@@ -1064,6 +1064,9 @@ for which in WHERE:
                       equal[which, "candidates", what], False))
         parts.append((f"more {what}, the rival's own seconds", which,
                       equal[which, "seconds", what], False))
+        told_nothing = {name: d for name, d in equal[which, "seconds", what].items()
+                        if not name.startswith("NSRwH")}
+        parts.append(("… where the rival is told nothing", which, told_nothing, False))
     for what in ("novel_functional", "novel_family", "family_inside"):
         parts.append((f"more often a new {SENSES[what]}, whole searches", which,
                       strict[which, what], False))
