@@ -683,8 +683,9 @@ print(f"a candidate of local search takes {each['local'] / each['beam']:.1f} tim
 
 # %% [markdown]
 # Seconds are those of the processor, all cores together, so what else the machine was doing hardly counts; but not all tables come from
-# one machine. If the two factors differ, the comparison at equal seconds is unfair by that much. The same curves and tests, with the seconds
-# of the tables:
+# one machine, and in them 150 problems share every pass of the network. Here a few do, which costs a search of many small steps more: for
+# a few problems at a time the factor of now is the right one, and the comparison below is too kind by the ratio of the two. The same
+# curves and tests, with the seconds of the tables:
 
 # %%
 figure, axes = plt.subplots(1, 2, figsize=(9.6, 4))
