@@ -16,14 +16,14 @@
 # **Claim.** The paper's: with all operators and a large training set the pattern stays; a large beam and NSR-gvs + TPSR do well, TPSR
 # alone does not. Ours: verified local search is the one to pick. Both are judged at the end.
 #
-# **You will see.** A formula from a CSV file in ten lines, how the answer is chosen, 92 laws of physics, noise, which laws were really
-# found, and what a user would pick instead.
+# **You will see.** A formula from a CSV file in ten lines, how it is chosen, 92 laws of physics, noise, which were really found, and what
+# a user would pick instead.
 #
 # **Needs.** [07](07_nsr_gvs.py), [13](13_beyond_the_paper.py).
 #
 # **From the paper.** Appendix "Numerical Accuracy in Practical Settings".
 #
-# **Runtime.** Tiny: two minutes. Laptop: one minute, or an hour and a half with `recompute`. Paper: two days of a GPU. On 2 cores.
+# **Runtime.** Tiny: two minutes. Laptop: one minute, or two hours with `recompute`. Paper: two days of a GPU. On 2 cores.
 
 # %% [markdown]
 # At the laptop scale the tables come from reference results, and a part is searched again while you read. `weights` is the plain network
