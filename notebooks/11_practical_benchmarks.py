@@ -14,7 +14,7 @@
 # # Most laws of physics are found; data without a law stay hard
 #
 # **Claim.** The paper's: with all operators and a large training set the pattern stays; a large beam and NSR-gvs + TPSR do well, TPSR
-# alone does not. Ours: verified local search is the one to pick. Both are judged at the end.
+# alone does not. Ours: verified local search is the one to pick.
 #
 # **You will see.** A formula from a CSV file in ten lines, how it is chosen, 92 laws of physics, noise, which were really found, and what
 # a user would pick instead.
