@@ -148,12 +148,29 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
 
 
 def read_settings(name: str, scale: str = "laptop", overrides: Mapping[str, Any] | None = None) -> Settings:
-    """The settings of params/training/<scale>/<name>.yaml with some keys replaced; `t4sr-1600` is `t4sr` with 1600 items."""
+    """The settings of params/training/<scale>/<name>.yaml with some keys replaced.
+
+    `t4sr-1600` is `t4sr` with 1600 items. `nesymres@2` is another network of the same recipe: both of its seeds are two higher, so that its
+    templates are others, and where it begins with a trained network, it begins with that one's `@2`.
+    """
+    name, _, number = name.partition("@")
     folder = ROOT / "params" / "training" / scale
-    path, (base, _, size) = folder / f"{name}.yaml", name.rpartition("-")
+    path, (base, _, size), sized = folder / f"{name}.yaml", name.rpartition("-"), {}
     if not path.exists() and size.isdigit() and (folder / f"{base}.yaml").exists():
-        path, overrides = folder / f"{base}.yaml", {"items": int(size)} | dict(overrides or {})
+        path, sized = folder / f"{base}.yaml", {"items": int(size)}
     if not path.exists():
         known = sorted(p.stem for p in folder.glob("*.yaml"))
         raise SettingsError(f"No recipe for {name!r} at the scale {scale!r}; there are: {', '.join(known) or 'none'}.")
-    return make_settings((yaml.safe_load(path.read_text()) or {}) | dict(overrides or {}))
+    values = (yaml.safe_load(path.read_text()) or {}) | sized
+    return make_settings(_numbered(values, number) | dict(overrides or {}))
+
+
+def _numbered(values: Mapping[str, Any], number: str) -> dict[str, Any]:
+    """The recipe of the network with this number; the one without a number is number 0."""
+    if not number:
+        return dict(values)
+    if not number.isdecimal() or len(number) > 4 or number != str(int(number)) or number == "0":
+        raise SettingsError(f"A network's number is 1, 2, 3 and so on, not {number!r}.")
+    seeds = {key: values.get(key, 0) + int(number) for key in ("seed", "template_seed")}
+    start = {"start_from": f"{values['start_from']}@{number}"} if values.get("start_from") else {}
+    return {**values, **seeds, **start}

@@ -71,6 +71,15 @@ def test_an_unknown_recipe_names_the_known_ones():
         read_settings("nessie", "tiny")
 
 
+def test_a_numbered_network_is_the_same_recipe_with_seeds_of_its_own():
+    plain, second = read_settings("nesymres").flat(), read_settings("nesymres@2").flat()
+    assert {key for key in plain if plain[key] != second[key]} == {"seed", "template_seed"} and second["template_seed"] == 2
+    assert read_settings("nsrwh@2").training.start_from == "laptop/nesymres@2" and read_settings("t4sr-1600@1").data.items == 1600
+    for wrong in ("nesymres@x", "nesymres@01", "nesymres@0", "nesymres@-1"):
+        with pytest.raises(SettingsError, match="number"):
+            read_settings(wrong)
+
+
 # ---- the stream ---------------------------------------------------------------------------------------------------------------
 
 def stream(settings=None, **changes):
