@@ -607,16 +607,16 @@ Markdown(text + head + "\n".join("| " + " | ".join(line) + " |" for line in line
 # %% [markdown]
 # ## Exercises
 #
-# 1. *Predict.* The training set holds `C*sin(x1)` only. The network answers `sin(C*x1)`. Is it new with constants, is it new without, and
-#    is it new as a function, with constants and without?
+# 1. *Predict.* The training set holds `C*sin(x1)` only. The network answers `sin(C*x1)`. Give four answers in this order: is it new with
+#    constants, is it new without, is it new as a function with constants, and as a function without?
 
 # %% tags=["solution"]
-answers = [True, True, False, False]
+answers = [True, False, True, False]  # only the place of C differs, and C inside the sine is another function
 
 # %% tags=["check"]
 toy = scaling.SkeletonSet([("mul", "C", "sin", "x1")])
 senses = toy.novelty(("sin", "mul", "C", "x1"))
-assert answers == [senses[k] for k in flags], f"in the order of {', '.join(flags)}"
+assert answers == [senses[sense] for sense in scaling.SENSES], "strip both formulas, and look again"
 
 # %% [markdown]
 # 2. *Turn.* Which share of the answers above would count as novel if they were looked up as they are written, without being simplified? (A
