@@ -14,10 +14,10 @@
 # # A second system copies most answers, and has not learned its set
 #
 # **Claim.** transformer4sr, with another generator, encoder and training, also answers new problems mostly with old formulas. More data
-# makes more answers new, and a control shows how much of that is a set not learned yet.
+# makes more answers new; a control shows how much of that is a set not learned yet.
 #
-# **You will see.** Its generator and network in pieces, two definitions of "copied", novelty against the size of the training set and
-# against epochs, and what a leaking split would have claimed.
+# **You will see.** Its generator and network in pieces, two definitions of "copied", novelty against training size and epochs, what a
+# leaking split would have claimed.
 #
 # **Needs.** [04](04_reproduction_bias.py).
 #
