@@ -14,7 +14,7 @@
 # # Verify families, then edit them
 #
 # **Claim.** At equal candidates, checking a template with all its constants at once, and then its single edits, is more accurate *and*
-# newer than the paper's strategies. The verdict says where that is not settled.
+# newer than the paper's strategies. At equal seconds the smallest beam and hints are ahead; see the verdict.
 #
 # **You will see.** What a family is, what pruning removes, one search step by step, any-time curves beside the paper's strategies,
 # paired tests, ablations, noise, failures.
