@@ -162,13 +162,14 @@ plt.show()
 assert decode(words, vocabulary) == hints
 
 # %% [markdown]
-# Nothing is lost on the way to numbers: the last line reads the hints back. Four departures from the published code:
+# Nothing is lost on the way to numbers: the last line reads the hints back. Five departures from the published code:
 #
 # - Departure: complexity counts tokens, as the paper's text has it; the code counts the nodes of sympy's tree.
 # - Departure: symmetry is about pairs, decided by exchanging two columns; the code compares gradients on subsets of up to four.
 # - Departure: positives are subtrees; the code also gives fragments, such as an operator with one of its two arguments.
 # - Departure: a value is a word, rounded to about one digit, and all constants are fitted afterwards. In the code the network
 #   points at a given value and the answer contains it as it is.
+# - Departure: the fit of constants and the decoder are ours, not the published ones (chapters 04 and 05).
 
 # %% [markdown]
 # Somebody who knows something says it in the same words, and gets a sentence back if they cannot be read:

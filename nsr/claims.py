@@ -7,7 +7,8 @@ with a bound, in %:
     above: 0                                            or  below: 10,  or  between: [-5, 5]
 
 `beam @ gvs 5` is beam search at as many candidates as `gvs 5` generates. The number of a check is a combination Σ c·share over problems;
-its interval draws problems, the same ones for every row, so that their difficulty cancels.
+its interval draws problems, the same ones for every row, so that their difficulty cancels. A correlation is a statement about strategies,
+so its interval is over strategies.
 """
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Check:
-    """A number, or the correlation of two measures over the paper's rows, and the bounds it is claimed to lie between."""
+    """A number, or the correlation of two measures over the paper's strategies, and the bounds it is claimed to lie between."""
 
     text: str
     terms: tuple[Term, ...]
@@ -140,7 +141,7 @@ def _check(item: Any, name: str) -> Check:
         measures = tuple(str(item["correlation"]).replace("with", " ").split())
         if len(measures) != 2 or not set(measures) <= set(MEASURES):
             raise ClaimError(f"{name}: a correlation is like 'novel with accurate', not {item['correlation']!r}.")
-        return Check(f"correlation of {measures[0]} with {measures[1]}", (), *map(float, pair), correlation=measures)
+        return Check(f"correlation of {measures[0]} with {measures[1]} over strategies", (), *map(float, pair), correlation=measures)
     return Check(str(item["number"]), parse_terms(str(item["number"]), name), *map(float, pair))
 
 
@@ -206,7 +207,8 @@ def measure_check(check: Check, rows: pd.DataFrame, rng: np.random.Generator) ->
     """The number of a check in % with its interval, the problems behind it (0: not measured), and McNemar's p where it applies."""
     nothing = Interval(math.nan, math.nan, math.nan), 0, math.nan
     if check.correlation:
-        return correlation(rows, *check.correlation, rng) or nothing
+        found = correlation(rows, *check.correlation, rng)
+        return (found[0], *found[2:]) if found else nothing
     blocks = {name: [term for term in check.terms if term.test_set == name] for name in dict.fromkeys(t.test_set for t in check.terms)}
     value, draws, fewest, p_value = 0.0, np.zeros(DRAWS), math.inf, math.nan
     for terms in blocks.values():
@@ -251,9 +253,13 @@ def _aligned(terms: Sequence[Term], rows: pd.DataFrame) -> tuple[np.ndarray | No
 
 
 def correlation(rows: pd.DataFrame, x: str, y: str, rng: np.random.Generator,
-                over: Sequence[tuple[str, int]] | None = None) -> tuple[Interval, int, float] | None:
-    """Pearson's correlation of two shares over rows of the table (by default all of the paper's), its interval over problems, their
-    number and the p-value of no correlation; None if a row is missing. An interval over problems is about these strategies, not all."""
+                over: Sequence[tuple[str, int]] | None = None) -> tuple[Interval, Interval, int, float] | None:
+    """Pearson's correlation of two shares over rows of the table (by default all of the paper's): its interval over strategies, its
+    interval over problems, their number, and the p-value of no correlation; None if a row is missing.
+
+    Another set of problems would change the shares a little, other strategies change the whole picture: claims are judged by the
+    first interval. It is Fisher's, because seventeen points are too few for a bootstrap to be trusted.
+    """
     from scipy.stats import pearsonr
 
     names = over or list(paper.table()[["strategy", "beam_size"]].itertuples(index=False, name=None))
@@ -262,14 +268,15 @@ def correlation(rows: pd.DataFrame, x: str, y: str, rng: np.random.Generator,
         return None
     n, shares = tops[0].shape[1], [top.mean(1) for top in tops]
     if min(np.ptp(share) for share in shares) == 0:  # rows that are all alike have no correlation
-        return Interval(math.nan, math.nan, math.nan), n, math.nan
+        return Interval(*[math.nan] * 3), Interval(*[math.nan] * 3), n, math.nan
     index = rng.integers(0, n, (DRAWS // 4, n))
     a, b = (top[:, index].mean(2).T for top in tops)  # (draws, rows) each
     a, b = a - a.mean(1, keepdims=True), b - b.mean(1, keepdims=True)
     spread = np.sqrt((a * a).sum(1) * (b * b).sum(1))
     drawn = (a * b).sum(1)[spread > 0] / spread[spread > 0]
     found = pearsonr(*shares)
-    return Interval(float(found.statistic), *map(float, np.quantile(drawn, [0.025, 0.975]))), n, float(found.pvalue)
+    r, ends = float(found.statistic), (found.confidence_interval(), np.quantile(drawn, [0.025, 0.975]))
+    return *(Interval(r, float(low), float(high)) for low, high in ends), n, float(found.pvalue)
 
 
 # -------------------------------------------------------------------------------------------------------- the paper's side

@@ -54,6 +54,13 @@ def has_traces(rows: pd.DataFrame) -> bool:
     return COLUMN in rows and bool((rows[COLUMN].notna() | (rows["answer_length"] == 0)).all())
 
 
+def stopped_at(rows: pd.DataFrame, limits: Iterable[float], cost: str = "candidates") -> pd.DataFrame:
+    """The same lines with the flags novel and accurate that they would have, had each search been stopped at its limit."""
+    limits = list(limits)
+    return rows.assign(**{what: [share_at([trace], [limit], cost, what)[0] == 1 for trace, limit in zip(rows[COLUMN], limits)]
+                          for what in ("novel", "accurate")})
+
+
 def share_at(traces: Iterable[object], spent: Sequence[float], cost: str = "candidates", what: str = "accurate",
              threshold: float = 0.99) -> np.ndarray:
     """Share of problems whose best answer, when no more than each of `spent` had been spent, was accurate (or novel).

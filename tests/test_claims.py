@@ -190,6 +190,20 @@ def test_the_correlation_over_rows_is_pearsons(rng):
     assert measure_check(one, pd.concat(parts[1:]), rng)[1] == 0  # a row is missing
 
 
+def test_a_correlation_is_judged_over_strategies(rng):
+    """However well the problems tell the shares, seventeen strategies are seventeen points: Fisher's z has standard error 1/√14."""
+    their = list(paper.table()[["strategy", "beam_size"]].itertuples(index=False, name=None))
+    shares = rng.random((len(their), 2))
+    one = claims._check({"correlation": "novel with accurate", "between": [-0.5, 0.5]}, "A claim")
+    found = {}
+    for n in (100, 1000):
+        rows = pd.concat(lines(*name, np.arange(n) < p * n, np.arange(n) < q * n) for name, (p, q) in zip(their, shares))
+        found[n] = measure_check(one, rows, rng)[0]
+        z, half = math.atanh(found[n].value), stats.norm.ppf(0.975) / math.sqrt(len(their) - 3)
+        assert found[n][1:] == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
+    assert found[1000].high - found[1000].low > 0.95 * (found[100].high - found[100].low)
+
+
 # ---- verdicts -----------------------------------------------------------------------------------------------------------------
 
 def test_every_verdict_can_happen(rng):
@@ -277,6 +291,10 @@ def test_a_trace_tells_what_stopping_earlier_would_have_answered():
             flag = best is not None and (training.novelty(best.prefix)["novel"] if what == "novel" else best.r2 > 0.99)
             assert share == pytest.approx(flag / 3)
     assert traces.share_at([text], [34, 35], "tokens").tolist() == [0, 1]
+    searches = pd.DataFrame({"trace": [text] * 6})
+    stopped = traces.stopped_at(searches, range(6))  # a limit of its own for every search
+    for what in ("novel", "accurate"):
+        assert stopped[what].tolist() == (traces.share_at([text], range(6), what=what) == 1).tolist()
     assert traces.read_trace(math.nan).shape == (0, 5)
 
 

@@ -22,6 +22,20 @@ def test_rounds_keep_the_proofs_promises():
         assert (B - 1) < U / r * math.log(2**depth / (delta / 2)) <= B
 
 
+def test_the_call_bound_holds_for_every_delta():
+    """B + R is never more than twice the bound, also where ln(1/δ) vanishes: the bound with ln(1/δ) was wrong by 69 there."""
+    U, r, depth, beta, delta = 10, 1, 1, 1e-5, 0.99
+    calls = pac.burn_in(U, r, depth, delta) + pac.extra_rounds(beta, delta)
+    assert calls / (U / r * (depth + math.log(1 / delta)) + math.log(1 / delta) / beta) > 60
+    assert calls / pac.call_bound(U, r, depth, beta, delta) < 1.01
+    rng = np.random.default_rng(4)
+    for _ in range(2000):
+        U, beta, delta = int(10 ** rng.uniform(0, 6)), 10 ** rng.uniform(-5, 0), 1 - 10 ** rng.uniform(-9, -0.001)
+        r, depth = int(rng.integers(1, U + 1)), int(rng.integers(1, 30))
+        calls = pac.burn_in(U, r, depth, delta) + pac.extra_rounds(beta, delta)
+        assert 0.5 < calls / pac.call_bound(U, r, depth, beta, delta) < 2
+
+
 def test_the_class_is_listed_completely(space):
     assert len(space) == pac.class_size(2, n_leaves=7) == 105
     assert len({pac.text(space, u) for u in range(len(space))}) == len(space)

@@ -54,7 +54,7 @@ WRONG = {
         "def portfolio(a, b):\n    pair = a.merge(b, on=KEY, suffixes=('_a', '_b'))\n    return np.minimum(pair.r2_a, pair.r2_b)",
     ),
     "10_transformer4sr": (
-        "answers = [True, False, False, False]",
+        "answers = [True, True, False, False]",
         "as_written = np.mean([tuple(answer.split()) in training.seen for answer in top.answer.fillna('')])",
         "def by_length(rows, cuts):\n    return rows.groupby(pd.cut(rows.truth_length, cuts), observed=True).novel_constants.count()",
     ),

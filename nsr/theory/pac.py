@@ -32,6 +32,17 @@ def extra_rounds(beta: float, delta: float) -> int:
     return math.ceil(math.log(2 / delta) / beta)
 
 
+def call_bound(U: int, r: int, max_depth: int, beta: float, delta: float) -> float:
+    """What B + R is a bounded multiple of: (U/r) (D0 + ln(2/δ)) + ln(2/δ)/β.
+
+    The proof splits δ into two halves, so both lengths contain ln(2/δ). It is at least ln 2; ln(1/δ) vanishes as δ approaches 1.
+
+    >>> round(call_bound(U=10, r=1, max_depth=1, beta=1e-5, delta=0.99))
+    70337
+    """
+    return U / r * (max_depth + math.log(2 / delta)) + math.log(2 / delta) / beta
+
+
 def most_subtrees(max_depth: int, convention: str) -> int:
     """Nodes of the full binary tree of that depth, where depth counts "levels" (a leaf has 1) or "edges" (a leaf has 0).
 
