@@ -277,9 +277,8 @@ pd.DataFrame(rows, columns=["part", "numbers", "moved, of its length"]).set_inde
 # two problems of which nothing is said?
 
 # %%
-device = next(trained.network.parameters()).device
 data = np.stack([np.column_stack([p.X, p.y]) for p in problems]).astype(np.float32)  # (B, P, D+1)
-data = torch.from_numpy(data).to(device)
+data = torch.from_numpy(data)
 
 
 def memory_of(what):
@@ -287,7 +286,7 @@ def memory_of(what):
     rows = [torch.tensor(encode(told(p, what), vocabulary)) for p in problems]
     ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)  # (B, Lh)
     with torch.inference_mode():
-        return trained.network.encode(data, None, ids.to(device)).flatten(1)
+        return trained.network.encode(data, None, ids).flatten(1)
 
 
 memory = {what: memory_of(what) for what in GIVEN}

@@ -55,7 +55,6 @@ from IPython.display import Markdown, display
 
 from nsr import lab, scaling
 from nsr.bias import ACCURATE, wilson
-from nsr.checkpoint import load
 from nsr.engine import solve_all
 from nsr.evaluation import difference, network_for, percent, whiskers
 from nsr.expressions import ARITY, START, TRANSFORMER4SR, is_valid, variables
@@ -285,7 +284,7 @@ plt.show()
 paths = [results_path(name, scale, write=recompute) for name in ("t4sr_scaling", "t4sr_epochs")]
 missing = [path.name for path in paths if not path.exists()]
 try:
-    networks = [load(weights)] if weights else []
+    networks = [network_for(weights)] if weights else []
 except FileNotFoundError as error:
     print(error, "Until then this page shows tiny networks.", sep="\n")
     networks = []
@@ -299,7 +298,7 @@ if live:
     networks = [network_for("", f"t4sr-{n}") for n in few]
 elif recompute:
     few = scaling.sizes(largest.items)[:-1]
-    networks = [load(f"{weights}-{n}") for n in few] + networks
+    networks = [network_for(f"{weights}-{n}") for n in few] + networks
 trained = networks[-1]
 known = trained.templates
 print(f"{trained.name}: {trained.settings['items']:,} tables of {len(known):,} skeletons")

@@ -57,7 +57,7 @@ import pandas as pd
 import sympy
 from IPython.display import Markdown, display
 
-from nsr import NSRegressor, lab, load
+from nsr import NSRegressor, lab
 from nsr.baselines import BASELINES, OURS, as_prefix, available, measure_same_time
 from nsr.bias import ACCURATE, THRESHOLDS, accuracy_curve, paired_bootstrap
 from nsr.engine import Budget
@@ -84,7 +84,7 @@ networks = {}
 for kind in ("full", "full-gvs"):
     try:
         name = weights and weights + kind.removeprefix("full")
-        networks[kind] = load(name) if name else network_for("", kind)
+        networks[kind] = network_for(name, kind)
     except FileNotFoundError as missing:
         print(missing, "Until then: a tiny one, trained now.")
         networks[kind] = network_for("", kind)

@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
+from types import ModuleType
 
 # Threads that wait for each other by spinning are ten times slower as soon as anything else runs on the machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -40,3 +42,14 @@ def __getattr__(name: str):
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
+
+
+class _Package(ModuleType):
+    """Importing the module nsr.canonical would set the attribute `canonical` of this package: that name stays the function's."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if not (name in _MODULE_OF and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

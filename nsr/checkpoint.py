@@ -174,11 +174,11 @@ class Trained:
         return {int(path.stem.removeprefix("step-")): path for path in files}
 
     def at(self, step: int) -> Network:
-        """The network as it was at one of the `snapshots()`."""
+        """The network as it was at one of the `snapshots()`, on the same device."""
         files = self.snapshots()
         if step not in files:
             raise CheckpointError(f"No snapshot of {self.name!r} at step {step}; there are {sorted(files) or 'none here'}.")
-        return _fill(Network(self.config), read(files[step])[0], files[step]).eval().requires_grad_(False)
+        return _fill(Network(self.config), read(files[step])[0], files[step]).to(self.network.device).eval().requires_grad_(False)
 
 
 def training_folder(name: str) -> Path:
@@ -196,7 +196,7 @@ def train_command(name: str) -> str:
     return f"python -m nsr train {short_name}" + (f" --scale {scale}" if scale not in ("", "laptop") else "")
 
 
-def load(name: str, device: str = "cpu") -> Trained:
+def load(name: str, device: str | torch.device = "cpu") -> Trained:
     """A trained network by name, e.g. `load("laptop/nesymres")`: shipped in outputs/reference, or just trained here."""
     name = name if "/" in name else f"laptop/{name}"
     places = [folder for folder in (OUTPUTS / "reference" / name, REFERENCE / name, training_folder(name) / "final") if (folder / "about.json").exists()]
@@ -205,7 +205,7 @@ def load(name: str, device: str = "cpu") -> Trained:
     return load_folder(places[0], name, device)
 
 
-def load_folder(folder: Path, name: str = "", device: str = "cpu") -> Trained:
+def load_folder(folder: Path, name: str = "", device: str | torch.device = "cpu") -> Trained:
     """A trained network from the folder that `export` wrote."""
     about_path = folder / "about.json"
     try:

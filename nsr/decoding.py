@@ -113,9 +113,8 @@ def read(network, memory: Tensor, inputs: Sequence[Sequence[int]], rows: Sequenc
     """Let the network read token ids, each with its row of the memory, and perhaps a past: logits (J, V), its state, and lengths (J,)."""
     lengths = torch.tensor([len(ids) for ids in inputs])
     tokens = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in inputs], batch_first=True)  # (J, L); <pad> is 0
-    moved = [x.to(memory.device) for x in (tokens, lengths, torch.tensor(rows))]
     more = {"past": past} if any(kept is not None for kept in past) else {}
-    return *network.prefill(memory, *moved, **more), lengths
+    return *network.prefill(memory, tokens, lengths, torch.tensor(rows), **more), lengths
 
 
 def room_for(network, job: Job) -> int:

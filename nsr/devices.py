@@ -28,6 +28,11 @@ class Objective(nn.Module):
         return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=0, reduction="sum")
 
 
+def best_device() -> torch.device:
+    """Where a network computes unless somebody says otherwise: a GPU if there is one."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
 @dataclass(frozen=True)
 class Place:
     """Which process this is and where it computes."""
@@ -40,7 +45,7 @@ class Place:
 @contextlib.contextmanager
 def joined(device: str) -> Iterator[Place]:
     """The place of this process: alone, or one of several started by torchrun (gloo on CPUs, NCCL on CUDA)."""
-    cuda = torch.cuda.is_available() if device == "auto" else device == "cuda"
+    cuda = (best_device().type if device == "auto" else device) == "cuda"
     rank, world = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     local = torch.device("cuda", int(os.environ.get("LOCAL_RANK", 0))) if cuda else torch.device("cpu")
     if cuda:

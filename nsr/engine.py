@@ -200,7 +200,7 @@ def _run(runs: list[_Running], model: Model, budget: Budget) -> Iterator[int]:
                 run.answers[k] = candidates
             fresh = [run for run, _, _ in checks]
         elif waiting:
-            batch = _batch(waiting, decoding.row_limit(memories.device))
+            batch = _batch(waiting, decoding.row_limit(model.network.device))
             _decode(batch, memories, model)
             fresh = [run for run, _, _ in batch]
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from nsr.benchmarks import test_set as make_test_set
 from nsr.bias import ACCURATE, Interval, TrainingSet, tidy, wilson
 from nsr.canonical import template_of
 from nsr.checkpoint import Trained, load, load_folder
+from nsr.devices import best_device
 from nsr.engine import Budget, Strategy, solve_all
 from nsr.expressions import Template, is_valid
 from nsr.generator import TreeRecipe
@@ -77,11 +77,14 @@ class Row:
 
 
 def network_for(weights: str, kind: str = "nesymres") -> Trained:
-    """The network that a chapter studies: loaded by name, or with an empty name a tiny one of its kind, trained on the spot."""
+    """The network that a chapter studies: loaded by name, or with an empty name a tiny one of its kind, trained on the spot.
+
+    It is on the GPU if there is one.
+    """
     if weights:
-        return load(weights, "cuda" if torch.cuda.is_available() else "cpu")
+        return load(weights, best_device())
     final = train(read_settings(kind, "tiny"), Path(tempfile.mkdtemp(prefix="nsr-tiny-")))
-    return load_folder(final, f"tiny/{kind}")
+    return load_folder(final, f"tiny/{kind}", best_device())
 
 
 def problems_of(trained: Trained, test_set: str, seed: int = 0, n_problems: int = N_PROBLEMS, n_points: int = N_POINTS) -> list[Problem]:
@@ -176,9 +179,8 @@ def measure_all(grid: Iterable[Row], path: Path, trained: Trained) -> pd.DataFra
 
 
 def _at(trained: Trained, step: int) -> Trained:
-    """The trained network as it was at a snapshot, on the same device."""
-    device = next(trained.network.parameters()).device
-    return dataclasses.replace(trained, network=trained.at(step).to(device))
+    """The trained network as it was at a snapshot."""
+    return dataclasses.replace(trained, network=trained.at(step))
 
 
 # ------------------------------------------------------------------------------------------------------------------- grids

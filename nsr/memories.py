@@ -25,7 +25,6 @@ class Memories:
 
     def __init__(self, network, vocabulary: Vocabulary) -> None:
         self.network, self.vocabulary = network, vocabulary
-        self.device = next(iter(network.parameters()), torch.empty(0)).device
         self.known: dict[tuple[int, Any], Tensor] = {}  # (identity of the problem, hints) → (S, h)
         self.prompts: dict[tuple[int, Any, tuple[Prefix, ...]], Tensor] = {}  # the same and a prompt → (layers, 2, L, h)
 
@@ -52,11 +51,11 @@ class Memories:
             points[i, : len(index), : problem.n_variables] = problem.X[index]
             points[i, : len(index), -1] = problem.y[index]
             mask[i, : len(index)] = True
-        tensors = [torch.from_numpy(points).to(self.device), None if mask.all() else torch.from_numpy(mask).to(self.device)]
+        tensors = [torch.from_numpy(points), None if mask.all() else torch.from_numpy(mask)]
         hints = [hint for _, hint in items]
         if any(hint is not None for hint in hints):
             rows = [torch.tensor(hint or (), dtype=torch.long) for hint in hints]
-            tensors.append(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True).to(self.device))  # (B, Lh)
+            tensors.append(torch.nn.utils.rnn.pad_sequence(rows, batch_first=True))  # (B, Lh)
         return self.network.encode(*tensors)
 
     @torch.inference_mode()

@@ -89,6 +89,7 @@ class State:
 
     def select(self, index: Tensor) -> State:
         """Rows `index` (R',) in this order: reorders, duplicates or drops beams. The old state is used up."""
+        index = index.to(self.cache.device)
         if len(index) == len(self.problem) and torch.equal(self.problem[index], self.problem):
             return self._exchange(index)
         used = self.column + 1
@@ -164,11 +165,21 @@ class Network(nn.Module):
         for table in embeddings:
             nn.init.normal_(table.weight, std=c.embedding_std)
 
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return self.tokens.weight.device
+
+    def _here(self, *given: Tensor | None) -> list[Tensor | None]:
+        """What a network is given, moved to its own device, where its answers stay: nobody else has to know where it computes."""
+        return [None if tensor is None else tensor.to(self.device) for tensor in given]
+
     def encode(self, points: Tensor, mask: Tensor | None = None, hints: Tensor | None = None) -> Tensor:
         """Points (B, P, D+1) with y in the last column, mask (B, P) true where a point is real (None: all) → memory (B, S, h).
 
         `hints` (B, Lh) are hint token ids, 0 = padding, for the hinted variant only.
         """
+        points, mask, hints = self._here(points, mask, hints)
         if mask is not None:
             mask = mask[:, None, None, :]  # (B, 1, 1, P)
         # (B, P, h); in the post variant (B, P, 16(D+1)); of transformer4sr (B, P, D+1, h)
@@ -192,6 +203,7 @@ class Network(nn.Module):
 
     def decode(self, memory: Tensor, tokens: Tensor) -> Tensor:
         """Logits of every next token, (B, S, h) and (B, L) → (B, L, V), all positions at once."""
+        memory, tokens = self._here(memory, tokens)
         x = self.tokens(tokens) + self.positions.weight[: tokens.shape[1]]  # (B, L, h)
         for layer in self.layers:
             key, value = layer.memory_keys(memory)
@@ -210,6 +222,7 @@ class Network(nn.Module):
         `lengths` (R,) real tokens per row, None: all L. `problem` (R,) row of `memory` each prompt belongs to, None: row r to problem r.
         `past` holds what each row has read already, (layers, 2, L_past, h) as `State.read` returns it, or None.
         """
+        memory, tokens, lengths, problem, *past = self._here(memory, tokens, lengths, problem, *past)
         rows, longest = tokens.shape
         kept = {row: read for row, read in enumerate(past) if read is not None}
         before = torch.tensor([kept[row].shape[2] if row in kept else 0 for row in range(rows)], dtype=torch.long, device=tokens.device)  # (R,)
@@ -245,7 +258,7 @@ class Network(nn.Module):
             state = replace(state, cache=cache, visible=None if visible is None else nn.functional.pad(visible, (0, 8)))
         if state.visible is not None:
             state.visible[:, column] = True
-        x = (self.tokens(tokens) + self.positions(state.position))[:, None]  # (R, 1, h)
+        x = (self.tokens(*self._here(tokens)) + self.positions(state.position))[:, None]  # (R, 1, h)
         x = self._advance(x, state)
         return self.output(self.norm(x[:, 0])), replace(state, column=column + 1, position=state.position + 1)
 

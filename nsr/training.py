@@ -49,7 +49,7 @@ class Progress:
 def greedy(network: Network, vocabulary: Vocabulary, points: Tensor, limit: int = 30, hints: Tensor | None = None) -> Prefix:
     """The most likely token again and again, for one item's points (1, P, D+1): the probe shown while training."""
     memory = network.encode(points, None, hints)
-    logits, state = network.prefill(memory, torch.tensor([[vocabulary.ids[START]]], device=points.device))
+    logits, state = network.prefill(memory, torch.tensor([[vocabulary.ids[START]]]))
     written: list[int] = []
     while len(written) < min(limit, network.config.positions - 1):
         token = logits.argmax(-1)  # (1,)
@@ -279,8 +279,8 @@ def _line(run: Run, first: int, seconds: float, waited: float, probe: Batch) -> 
     t, p = run.settings.training, run.progress
     speed = (p.step - first) / seconds
     loss = f"loss {p.history[-1]['loss']:.3f}" if p.history else "loss –"
-    hints = None if probe.hints is None else probe.hints[:1].to(run.place.device)
-    guess = greedy(run.network, run.settings.vocabulary, probe.points[:1].to(run.place.device), hints=hints)
+    hints = None if probe.hints is None else probe.hints[:1]
+    guess = greedy(run.network, run.settings.vocabulary, probe.points[:1], hints=hints)
     return (
         f"{loss}, {speed * t.batch:,.0f} samples/s, waiting {waited / seconds:.1%}, {clock((t.steps - p.step) / speed)} left, "
         f"probe {_readable(probe.shown[0])} → {_readable(guess)}"

@@ -37,8 +37,9 @@ class FakeNetwork:
     def config(self):
         return SimpleNamespace(positions=self.positions)
 
-    def parameters(self):
-        return iter(())
+    @property
+    def device(self):
+        return torch.device("cpu")
 
     def encode(self, points, mask=None, hints=None):
         """(B, 1, 1): a number that stands for the data (and the hints)."""

@@ -1,0 +1,81 @@
+"""A GPU that is not there: all numbers are computed on the CPU, but every tensor remembers on which device it would be.
+
+    with PretendGPU():
+        network.to("cuda")
+        network.encode(points)  # RuntimeError where the points are still on the CPU and nobody moves them
+
+The rules are CUDA's: an operation refuses tensors of two devices, except `copy_` and numbers (tensors without dimensions) from the CPU; a
+tensor of the GPU cannot become an array. Two rules are stricter: an index and an assigned value must be on the device of the tensor.
+"""
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
+ABOUT_THE_DEVICE = {Tensor.device.__get__: GPU, Tensor.is_cuda.__get__: True, Tensor.is_cpu.__get__: False, Tensor.get_device: 0}
+INTO_ARRAYS = (Tensor.numpy, Tensor.__array__)
+MOVES = (Tensor.to, Tensor.cpu, Tensor.cuda)
+ACROSS_DEVICES = (*MOVES, Tensor.copy_, Tensor.data.__set__, torch._has_compatible_shallow_copy_type)  # the last two are of `module.to`
+
+
+def tensors_in(value: object) -> list[Tensor]:
+    """All tensors in nested lists, tuples and dictionaries."""
+    if isinstance(value, Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [tensor for part in parts for tensor in tensors_in(part)]
+
+
+def on_gpu(tensor: Tensor) -> bool:
+    return getattr(tensor, "pretended", False)
+
+
+def marked(result: object, gpu: bool) -> object:
+    for tensor in tensors_in(result):
+        tensor.pretended = gpu
+    return result
+
+
+def is_device(value: object) -> bool:
+    return isinstance(value, torch.device) or isinstance(value, str) and value.split(":")[0] in ("cpu", "cuda")
+
+
+class PretendGPU(TorchFunctionMode):
+    """While it is active, the device "cuda" can be used."""
+
+    def __torch_function__(self, function, types, arguments=(), options=None):
+        options, given = options or {}, tensors_in([*arguments, options or {}])
+        gpu = any(map(on_gpu, given))
+        if gpu and function in ABOUT_THE_DEVICE:
+            return ABOUT_THE_DEVICE[function]
+        if gpu and function in INTO_ARRAYS:
+            raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+        if gpu and function not in ACROSS_DEVICES and not all(on_gpu(tensor) or tensor.dim() == 0 for tensor in given):
+            raise RuntimeError(f"Expected all tensors to be on the same device, but {function.__name__} got some on cuda:0 and some on cpu.")
+        if function in MOVES:
+            return self.moved(function, *arguments, **options)
+        if function is Tensor.pin_memory:  # needs a real GPU
+            return arguments[0]
+        if function == Tensor.data.__set__:
+            marked(arguments[0], on_gpu(arguments[1]))
+        if function is Tensor.copy_:
+            gpu = on_gpu(arguments[0])
+        if options.get("device") is not None:
+            gpu = torch.device(options["device"]).type == "cuda"
+            options = options | ({"device": CPU} if gpu else {})
+        return marked(function(*arguments, **options), gpu)
+
+    @staticmethod
+    def moved(function, tensor: Tensor, *arguments, **options) -> Tensor:
+        """`.cpu()`, `.cuda()` or `.to(device or other tensor or type)`: another tensor where the device changes."""
+        if function is not Tensor.to:
+            arguments, options = ("cpu" if function is Tensor.cpu else "cuda",), {}
+        gpu = on_gpu(tensor)
+        for value in (*arguments, options.get("device")):
+            if is_device(value):
+                gpu = torch.device(value).type == "cuda"
+            elif isinstance(value, Tensor):
+                gpu = on_gpu(value)
+        real = {name: CPU if is_device(value) else value for name, value in options.items()}
+        result = tensor.to(*(CPU if is_device(value) else value for value in arguments), **real)
+        return marked(result.clone() if result is tensor and gpu != on_gpu(tensor) else result, gpu)
