@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from nsr.choice import promising
+from nsr.choice import description_length, promising
+from nsr.deadline import Deadline
 from nsr.engine import Budget, Model, Strategy, solve_all
 from nsr.oracle import Oracle, Verify, verify_all
 from nsr.problem import Problem
 from nsr.results import Result
 from nsr.units import Units
 
+TOGETHER = 10  # candidates of a problem that are judged between two looks at the clock
 KEPT = 20  # candidates of each bag that are fitted to all points: so many of the best fits and of the shortest descriptions
 
 
@@ -44,11 +46,11 @@ def bags_of(problem: Problem, n_bags: int, bag_size: int, rng: np.random.Generat
 
 def solve_bagged(problems: Sequence[Problem], strategy: Strategy, model: Model, *, n_bags: int = 1, bag_size: int = 200,
                  rescale: bool = True, budget: Budget | None = None, seed: int = 0, progress: str | None = None,
-                 reference: Any = None) -> list[Result]:
+                 reference: Any = None, deadline: Deadline | None = None) -> list[Result]:
     """`solve_all` for data of any size: in units near the training range, on `n_bags` sub-samples, judged on all given points.
 
     A result's problem is in the units that were searched in; R² is the same. Its counters are the sums over bags; `budget` is for all
-    bags of a problem together.
+    bags of a problem together. After the deadline no more candidates are judged, but a few that seem best always are.
     """
     ready = [Units.of(p.X, p.y).problem(p) if rescale else p for p in problems]
     bags = [bags_of(p, n_bags, bag_size, p.stream(seed)) for p in ready]
@@ -57,20 +59,32 @@ def solve_bagged(problems: Sequence[Problem], strategy: Strategy, model: Model, 
                      reference=reference)
     parts = [[flat.pop(0) for _ in group] for group in bags]
     pending = [(Oracle(p), _pooled(p, found)) for p, found in zip(ready, parts) if not (len(found) == 1 and found[0].problem is p)]
-    verify_all([(oracle, request) for oracle, request in pending if request.prefixes])
+    _judge([(oracle, request) for oracle, request in pending if request.prefixes], deadline)
     judged = {id(oracle.problem): oracle for oracle, _ in pending}
     return [_result(judged[id(p)], found, reference) if id(p) in judged else found[0] for p, found in zip(ready, parts)]
 
 
 def _pooled(problem: Problem, found: Sequence[Result]) -> Verify:
-    """The best candidates of all bags, each with the constants it had there to start from."""
+    """The best candidates of all bags, the shortest description first, each with the constants it had in its bag to start from."""
     best: dict = {}
     for result in found:
-        for candidate in promising(result.candidates, KEPT, len(result.problem.y), problem.floor):
-            best.setdefault(candidate.prefix, candidate)
-    chosen = list(best.values())
+        for c in promising(result.candidates, KEPT, len(result.problem.y), problem.floor):
+            length = description_length(c.r2, len(result.problem.y), len(c.prefix), len(c.constants), problem.floor)
+            best.setdefault(c.prefix, (length / len(result.problem.y), c))
+    chosen = [c for _, c in sorted(best.values(), key=lambda pair: pair[0])]
     return Verify(tuple(c.prefix for c in chosen), tuple(c.log_prob for c in chosen), tuple(c.constants or None for c in chosen),
                   starts=1, note="bags")
+
+
+def _judge(pending: Sequence[tuple[Oracle, Verify]], deadline: Deadline | None) -> None:
+    """Verify what is pending, all at once, or as many at a time as can be done before the deadline is looked at again."""
+    if deadline is None:
+        verify_all(pending)
+        return
+    for first in range(0, max((len(request.prefixes) for _, request in pending), default=0), TOGETHER):
+        if first == 0 or not deadline.passed:
+            parts = [(oracle, request.part(first, first + TOGETHER)) for oracle, request in pending]
+            verify_all([(oracle, part) for oracle, part in parts if part.prefixes])
 
 
 def _result(oracle: Oracle, found: Sequence[Result], reference: Any) -> Result:

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OURS, BASELINES = "NSRegressor", ("gplearn", "pyoperon")
-SLACK = 0.8  # of the seconds is what NSRegressor searches for: it ends a little late, and then fits its best candidates to all rows
 _OPERATORS = {  # FULL in their words; gplearn has no exp and no asin
     "gplearn": ("add", "sub", "mul", "div", "sqrt", "log", "sin", "cos", "tan"),
     "pyoperon": "add,sub,mul,div,square,sqrt,log,exp,sin,cos,tan,asin,constant,variable",
@@ -50,8 +49,8 @@ def available() -> list[str]:
 def fit_baseline(name: str, X: np.ndarray, y: np.ndarray, seconds: float, seed: int = 0, weights: str = "auto") -> tuple[Any, str]:
     """A fitted regressor with `predict`, and its formula as text, after about so many seconds. `weights` are those of NSRegressor."""
     if name == OURS:
-        model = NSRegressor(weights, max_time=SLACK * seconds, random_state=seed).fit(X, y)
-        return model, model.text(digits=6)
+        model = NSRegressor(weights, max_time=seconds, random_state=seed).fit(X, y)
+        return model, model.formula_
     if name not in BASELINES:
         raise ValueError(f"no baseline {name!r}; there are {', '.join(BASELINES)}")
     if name not in available():

@@ -1,6 +1,8 @@
 """NSRegressor: from a table to a formula, by scikit-learn's conventions.
 
     units ──► bags of rows ──► a strategy searches with the network ──► candidates fitted to all rows ──► the shortest description
+
+Of a long table the candidates are fitted to a sample of its rows, judged on all, and the best of them fitted to all.
 """
 from __future__ import annotations
 
@@ -21,15 +23,18 @@ from nsr.bagging import solve_bagged
 from nsr.canonical import canonical, template_of
 from nsr.checkpoint import Trained, load, load_folder
 from nsr.choice import by_length, description_length, pareto, price_of_a_constant, promising
+from nsr.deadline import Deadline
 from nsr.engine import Budget, Strategy
-from nsr.expressions import VARIABLES, Prefix
+from nsr.expressions import CONSTANT, VARIABLES, Prefix
+from nsr.judging import SAMPLE, Found, digits_for, judged, sample_of
 from nsr.notation import to_infix, to_latex, to_sympy
-from nsr.numerics import evaluate, r2_score
-from nsr.oracle import Candidate, Oracle
+from nsr.numerics import evaluate
+from nsr.oracle import NOISE, Candidate, Oracle
 from nsr.problem import Problem, rounding_floor
 from nsr.pruning import plainer, pruned
 from nsr.tables import check_table, default_names, symbols_for
 from nsr.units import Units
+from nsr.warming import warm_up
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,6 +45,7 @@ BEAM_SIZES = {"beam": 50, "tpsr": 1, "gvs+tpsr": 1}  # of strategies given by na
 NETWORKS = {"plain": ("laptop/full", "laptop/nesymres"), "gvs": ("laptop/full-gvs", "laptop/gvs")}  # the first that is there
 LISTED = 100  # candidates in equations_: so many of the best fits and of the shortest descriptions
 PLAINER = 5  # of the latter are tried with fewer constants and functions
+SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
 
 
 class NSRegressor(RegressorMixin, BaseEstimator):
@@ -53,13 +59,15 @@ class NSRegressor(RegressorMixin, BaseEstimator):
                   which sees interactions), "mutual_info" (each column alone), or the columns to use, by name or number
     selection     which candidate is the answer: "short" (the shortest description: the fit weighed against the formula's length) or
                   "r2" (the best fit, for data without noise)
-    max_time      seconds for the search; None: until the strategy ends by itself
+    max_time      seconds for the whole fit, four fifths of them for the search; None: until the strategy ends by itself. What has to be
+                  compiled at the first use on a machine is not counted
     random_state  a number makes the fit repeatable (as long as max_time is not what ends it)
 
     After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, constants fitted, r2 on the rows given, novel = its template
     is not in the network's training set); `pareto_front_`, those that no shorter one beats; `formula_`, the answer as text;
-    `columns_`, the columns that were searched in. Formulas are in the units of X and y. Where a formula has no finite value, `predict`
-    returns the mean of y and warns.
+    `columns_`, the columns that were searched in. Formulas are in the units of X and y, with as many digits as they need to have the values
+    of `predict` on the rows given, to a millionth of the spread of y (six at least). Where a formula has no finite value, `predict` returns
+    the mean of y and warns.
 
     >>> NSRegressor(strategy="tpsr", max_time=60)
     NSRegressor(max_time=60, strategy='tpsr')
@@ -92,15 +100,20 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         seed = int(check_random_state(self.random_state).randint(2**31))
         strategy = self.strategy if not isinstance(self.strategy, str) else _by_name(self.strategy, self.beam_size)
         trained = _network(self._weights_for(strategy))
+        warm_up(drawing="gvs" in strategy.name or "random" in strategy.name)
+        deadline = Deadline(self.max_time)
         names = list(getattr(self, "feature_names_in_", default_names(X.shape[1])))
         chosen = self._chosen(X, y, names, trained.vocabulary.n_variables, seed)
         self.columns_ = [names[j] for j in chosen]
         self.symbols_ = [symbols_for(names)[j] for j in chosen]
         self._indices, self.y_mean_, self.weights_ = chosen, float(y.mean()), trained.name
+        X = np.ascontiguousarray(X[:, chosen])
         started = time.perf_counter()
-        units, candidates = self._search(X[:, chosen], y, strategy, trained, seed)
+        candidates, stopped = self._search(X, y, strategy, trained, seed, deadline)
         self.search_time_ = time.perf_counter() - started
-        self._tabulate(units, candidates, X[:, chosen], y, trained)
+        self._tabulate(candidates, X, y, trained, deadline)
+        if "seconds" in stopped:
+            self._warn_of_a_line(y)
         return self
 
     def _check_parameters(self) -> None:
@@ -127,49 +140,62 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             raise ValueError(f"columns is {self.columns!r}; choose 'forest', 'mutual_info' or a list of columns.")
         if X.shape[1] <= room:
             return list(range(X.shape[1]))
-        importance = column_importance(X, y, self.columns, seed)
+        rows = sample_of(X, y, SAMPLE, seed)
+        importance = column_importance(X[rows], y[rows], self.columns, seed)
         return sorted(np.argsort(-importance, kind="stable")[:room].tolist())
 
-    def _search(self, X: np.ndarray, y: np.ndarray, strategy: Strategy, trained: Trained, seed: int) -> tuple[Units, list[Candidate]]:
-        """All candidates, in the units that were searched in, with two yardsticks among them: a constant and a straight line."""
-        units = Units.of(X, y)
-        problem = units.problem(Problem(X, y, name="data"))
-        budget = None if self.max_time is None else Budget(seconds=self.max_time)
+    def _search(self, X: np.ndarray, y: np.ndarray, strategy: Strategy, trained: Trained, seed: int,
+                deadline: Deadline) -> tuple[list[Found], str]:
+        """All candidates, with two yardsticks among them (a constant and a straight line), and why the search ended early."""
+        units, rows = Units.of(X, y), sample_of(X, y, max(SAMPLE, self.n_bags * self.bag_size), seed)
+        own = Problem(X[rows], y[rows], name="data", floor=rounding_floor(y))  # in the user's units
+        problem = units.problem(own)
+        budget = None if self.max_time is None else Budget(seconds=max(1e-9, SEARCH_SHARE * deadline.left))
         result, = solve_bagged([problem], strategy, trained, n_bags=self.n_bags, bag_size=self.bag_size, rescale=False, budget=budget,
-                               seed=seed, progress="searching" if self.verbose else None)
+                               seed=seed, progress="searching" if self.verbose else None, deadline=deadline)
         line = ("C",)
         for name in VARIABLES[: X.shape[1]]:
             line = ("add", "mul", "C", name, *line)
         oracle = Oracle(problem)
         yardsticks = oracle.verify([("C",), line], note="yardstick")
-        listed = promising(result.candidates, LISTED, len(y), problem.floor)
-        plain = [plainer(c, oracle) for c in by_length(listed, len(y), problem.floor)[:PLAINER]]
-        found = {c.prefix: c for c in [*yardsticks, *listed, *plain] if c.valid}
-        return units, list(found.values())
+        listed = promising(result.candidates, LISTED, len(own.y), problem.floor)
+        plain = [plainer(c, oracle, deadline) for c in by_length(listed, len(own.y), problem.floor)[:PLAINER]]
+        candidates = list({c.prefix: c for c in [*yardsticks, *listed, *plain] if c.valid}.values())
+        found = [Found(c, *units.back(c.prefix, c.constants)) for c in candidates]
+        return [*found, *(Found(c, c.prefix, c.constants) for c in _in_own_units(units, candidates, own, deadline))], result.stopped
 
-    def _tabulate(self, units: Units, candidates: list[Candidate], X: np.ndarray, y: np.ndarray, trained: Trained) -> None:
+    def _tabulate(self, found: list[Found], X: np.ndarray, y: np.ndarray, trained: Trained, deadline: Deadline) -> None:
         """Everything about the candidates, in the user's units, the answer first."""
         import pandas as pd
 
-        rows, floor = [], rounding_floor(y)
-        found = [(c, *units.back(c.prefix, c.constants)) for c in candidates]
-        for c, prefix, constants in [*found, *((c, c.prefix, c.constants) for c in _in_own_units(units, candidates, X, y))]:
-            r2 = r2_score(y, evaluate(prefix, X, constants)) if np.isfinite(constants).all() else -np.inf
+        rows, floor, spread = [], rounding_floor(y), float(np.ptp(y))
+        some = X[sample_of(X, y, SAMPLE, 0)]
+        for (c, prefix, constants), r2 in judged(found, X, y, self.selection, deadline):
             if r2 > -np.inf:
-                searched = c.note != "yardstick"
+                searched, digits = c.note != "yardstick", digits_for(prefix, constants, some, spread)
                 rows.append({"complexity": len(prefix), "constants": len(c.constants), "r2": r2, "novel": searched and template_of(c.prefix) not in trained.templates,
                              "description_length": description_length(r2, len(y), len(c.prefix), len(c.constants), floor),
-                             "equation": self._named(to_infix(prefix, constants or None, digits=6)),
-                             "source": "search" if searched else "yardstick", "formula": (prefix, constants), "same": canonical(c.prefix)})
+                             "equation": self._named(to_infix(prefix, constants or None, digits=digits)),
+                             "source": "search" if searched else "yardstick", "formula": (prefix, constants), "digits": digits, "same": canonical(c.prefix)})
         key = {"short": lambda r: (r["description_length"], r["complexity"]), "r2": lambda r: (-r["r2"], r["complexity"])}[self.selection]
         different: dict[Prefix, dict] = {}
         for row in sorted(rows, key=key):
             different.setdefault(row.pop("same"), row)
         rows = list(different.values())
         self._formulas: list[tuple[Prefix, tuple[float, ...]]] = [row.pop("formula") for row in rows]
+        self._digits: list[int | None] = [row.pop("digits") for row in rows]
         self.equations_: pd.DataFrame = pd.DataFrame(rows)
         self.pareto_front_: pd.DataFrame = self.equations_.iloc[pareto(self.equations_["complexity"].tolist(), self.equations_["r2"].tolist())]
         self.formula_: str = self.equations_["equation"].iloc[0]
+
+    def _warn_of_a_line(self, y: np.ndarray) -> None:
+        """Say so if the time limit ended the search and its answer is a mere line or constant, unless that is all there is to find."""
+        prefix, r2 = self._formulas[0][0], float(self.equations_["r2"].iloc[0])
+        if set(template_of(prefix)) <= {"add", "sub", CONSTANT, *VARIABLES} and 1.0 - r2 > max(NOISE, rounding_floor(y)):
+            kind = "straight line" if set(prefix) & set(VARIABLES) else "constant"
+            warnings.warn(f"The time limit (max_time={self.max_time:g}) ended the search before it found anything better than a {kind} "
+                          f"(R² {abs(r2) if r2 > -5e-5 else r2:.4f}). Give it more time, or less to search: fewer columns (columns=[…]), or one bag of rows (n_bags=1).",
+                          RuntimeWarning, stacklevel=3)
 
     # --------------------------------------------------------------------------------------------------------------- answers
 
@@ -194,10 +220,10 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         expression = to_sympy(*self._formulas[row])
         return expression.xreplace({sympy.Symbol(old, real=True): sympy.Symbol(new, real=True) for old, new in zip(VARIABLES, self.symbols_)})
 
-    def latex(self, row: int = 0, digits: int = 4) -> str:
-        """The answer (or another row of `equations_`) as LaTeX."""
+    def latex(self, row: int = 0, digits: int | None = None) -> str:
+        """The answer (or another row of `equations_`) as LaTeX, with the digits of `equations_` unless told otherwise."""
         check_is_fitted(self)
-        text = to_latex(*self._formulas[row], digits=digits)
+        text = to_latex(*self._formulas[row], digits=self._digits[row] if digits is None else digits)
         return re.sub(r"x_\{(\d+)\}", lambda match: _latex_name(self.symbols_[int(match[1]) - 1]), text)
 
     def text(self, row: int = 0, digits: int | None = None) -> str:
@@ -210,15 +236,15 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         return re.sub(r"\bx(\d+)\b", lambda match: self.symbols_[int(match[1]) - 1], infix)
 
 
-def _in_own_units(units: Units, candidates: list[Candidate], X: np.ndarray, y: np.ndarray) -> list[Candidate]:
-    """The shortest descriptions pruned once more in the units of X and y: what was 100 in those of the search may be 1 there."""
+def _in_own_units(units: Units, candidates: list[Candidate], own: Problem, deadline: Deadline) -> list[Candidate]:
+    """The shortest descriptions pruned once more in the user's units: what was 100 in those of the search may be 1 there."""
     if units.trivial:
         return []
-    oracle, price, found = Oracle(Problem(X, y, name="data")), price_of_a_constant(len(y)), []
-    for c in by_length([c for c in candidates if c.note != "yardstick"], len(y), oracle.problem.floor)[:PLAINER]:
+    oracle, price, found = Oracle(own), price_of_a_constant(len(own.y)), []
+    for c in by_length([c for c in candidates if c.note != "yardstick"], len(own.y), own.floor)[:PLAINER]:
         prefix, constants = units.back(c.prefix, c.constants)
-        if np.isfinite(constants).all():
-            found.append(pruned(oracle.verify([prefix], initial=(constants or None,), starts=1)[0], oracle, price))
+        if np.isfinite(constants).all() and not deadline.passed:
+            found.append(pruned(oracle.verify([prefix], initial=(constants or None,), starts=1)[0], oracle, price, deadline))
     return [c for c in found if c.valid]
 
 
@@ -237,6 +263,8 @@ def column_importance(X: np.ndarray, y: np.ndarray, criterion: str, seed: int) -
         return mutual_info_regression(X, y, random_state=seed)
     from sklearn.ensemble import ExtraTreesRegressor
 
+    largest = np.abs(X).max(0)
+    X = X / np.where(largest > 1e30, largest, 1.0)  # trees compute in 32 bits
     return ExtraTreesRegressor(100, min_samples_leaf=max(1, len(y) // 100), random_state=seed).fit(X, y).feature_importances_
 
 

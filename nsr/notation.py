@@ -38,6 +38,11 @@ def _at_constants(prefix: Prefix, constants: Sequence[float] | None, write: Call
     return {i: write(value) for i, value in zip(places, values)}
 
 
+def _written(value: float, digits: int | None) -> str:
+    """A number with so many significant digits, or with all that it takes to read it back."""
+    return repr(value).removesuffix(".0") if digits is None else f"{value:.{digits}g}"
+
+
 def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: int | None = None) -> str:
     """Infix text; `parse` gives back the same tuple and (with digits=None) the same constants.
 
@@ -45,8 +50,7 @@ def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
     '2.5*sin(x1)**2 - x2/(x3 + 1)'
     """
     prefix = check(prefix)
-    names = _at_constants(prefix, constants,
-                          lambda c: (repr(c) if digits is None else f"{c:.{digits}g}").removesuffix(".0"))
+    names = _at_constants(prefix, constants, lambda c: _written(c, digits))
 
     def visit(token: str, i: int, *args: tuple[str, str]) -> tuple[str, str]:
         """(text, the root's operator), so that the parent can decide upon brackets."""
@@ -80,8 +84,8 @@ _TEX_POWER = {"pow2": 2, "pow3": 3, "pow4": 4, "pow5": 5, "sq": 2, "cb": 3}
 _NEGATIVE, _SUM, _PRODUCT, _CALL, _ATOM = range(5)  # how tightly a piece of LaTeX holds together
 
 
-def to_latex(prefix: Prefix, constants: Sequence[float] | None = None, digits: int = 4) -> str:
-    r"""LaTeX for reading, constants rounded to `digits` significant digits.
+def to_latex(prefix: Prefix, constants: Sequence[float] | None = None, digits: int | None = 4) -> str:
+    r"""LaTeX for reading, constants rounded to `digits` significant digits (None: all of them).
 
     >>> print(to_latex(("add", "sin", "x1", "mul", "C", "x2"), (2.5,)))
     \sin\left(x_{1}\right) + 2.5\,x_{2}
@@ -89,7 +93,7 @@ def to_latex(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
     prefix = check(prefix)
 
     def number(value: float) -> str:
-        mantissa, _, exponent = f"{value:.{digits}g}".partition("e")
+        mantissa, _, exponent = _written(value, digits).partition("e")
         return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
 
     names = _at_constants(prefix, constants, number)

@@ -49,8 +49,12 @@ class Verify:
 
     def first(self, n: int) -> Verify:
         """The same request for the first n candidates only."""
-        cut = {name: values and values[:n] for name, values in (("log_probs", self.log_probs), ("initial", self.initial))}
-        return Verify(self.prefixes[:n], cut["log_probs"], cut["initial"], self.starts, self.note)
+        return self.part(0, n)
+
+    def part(self, begin: int, end: int) -> Verify:
+        """The same request for the candidates from begin to end only."""
+        log_probs, initial = (values and values[begin:end] for values in (self.log_probs, self.initial))
+        return Verify(self.prefixes[begin:end], log_probs, initial, self.starts, self.note)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsr.choice import by_length, price_of_a_constant
+from nsr.deadline import Deadline
 from nsr.edits import edits
 from nsr.expressions import CONSTANT, Prefix, spans
 from nsr.limits import limits
@@ -184,14 +185,14 @@ def prune(candidate: Candidate, problem: Problem, price: float = PRICE) -> Gener
     return best
 
 
-def pruned(candidate: Candidate, oracle: Oracle, price: float = PRICE) -> Candidate:
-    """`prune`, with the verifications done now.
+def pruned(candidate: Candidate, oracle: Oracle, price: float = PRICE, deadline: Deadline | None = None) -> Candidate:
+    """`prune`, with the verifications done now, until the deadline.
 
     >>> line = Oracle(Problem([[0.0], [1.0], [2.0], [3.0]], [0.1, 2.0, 3.9, 6.1]))
     >>> pruned(line.verify([("add", "C", "mul", "C", "x1")])[0], line).prefix
     ('mul', 'C', 'x1')
     """
-    return _now(prune(candidate, oracle.problem, price), oracle)
+    return _now(prune(candidate, oracle.problem, price), candidate, oracle, deadline)
 
 
 def simplest(candidate: Candidate, problem: Problem, rounds: int = 4) -> Generator[Verify, list[Candidate], Candidate]:
@@ -216,22 +217,27 @@ def simplest(candidate: Candidate, problem: Problem, rounds: int = 4) -> Generat
     return best
 
 
-def plainer(candidate: Candidate, oracle: Oracle) -> Candidate:
-    """`simplest`, with the verifications done now.
+def plainer(candidate: Candidate, oracle: Oracle, deadline: Deadline | None = None) -> Candidate:
+    """`simplest`, with the verifications done now, until the deadline.
 
     >>> x = np.linspace(1, 2, 50)
     >>> line = Oracle(Problem(x[:, None], np.round(3 * x, 3)))
     >>> plainer(line.verify([("mul", "C", "tan", "mul", "C", "x1")])[0], line).prefix
     ('mul', 'C', 'x1')
     """
-    return _now(simplest(candidate, oracle.problem), oracle)
+    return _now(simplest(candidate, oracle.problem), candidate, oracle, deadline)
 
 
-def _now(steps: Generator[Verify, list[Candidate], Candidate], oracle: Oracle) -> Candidate:
-    answer = None
+def _now(steps: Generator[Verify, list[Candidate], Candidate], candidate: Candidate, oracle: Oracle, deadline: Deadline | None) -> Candidate:
+    """What the steps come to, or the shortest description among what was verified when the deadline passed."""
+    answer, verified = None, [candidate]
     while True:
+        if deadline is not None and deadline.passed:
+            steps.close()
+            return by_length(verified, len(oracle.problem.y), oracle.problem.floor)[0] if candidate.valid else candidate
         try:
             asked = steps.send(answer)
         except StopIteration as end:
             return end.value
         answer = verify_all([(oracle, asked)])[0]
+        verified.extend(answer)

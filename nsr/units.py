@@ -37,9 +37,10 @@ def unit(values: np.ndarray, limit: float = X_RANGE, width: float = X_WIDTH) -> 
         return 0.0, 1.0
     if spread >= NARROW * largest:
         return 0.0, float(f"1e{math.ceil(math.log10(largest / 10))}")
-    deviation = float(values.std())
+    size = largest if largest > 1e150 else 1.0  # sums of squares have to be finite
+    deviation, mean = float((values / size).std()) * size, float((values / size).mean()) * size
     scale = float(f"{deviation:.1e}") if deviation > 0 else 1.0
-    return float(f"{values.mean():.{max(1, math.ceil(math.log10(largest / scale)) + 1)}g}"), scale  # short numbers make short formulas
+    return float(f"{mean:.{max(1, math.ceil(math.log10(largest / scale)) + 1)}g}"), scale  # short numbers make short formulas
 
 
 @dataclass(frozen=True)

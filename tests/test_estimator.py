@@ -1,11 +1,17 @@
 """NSRegressor as scikit-learn's judge sees it, as a user with a bad table sees it, and whether its formulas are what it predicts with."""
 import pickle
+import re
+import subprocess
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import sympy
+from numba import njit
+from numba.core.dispatcher import Dispatcher
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -13,13 +19,18 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from tiny_full import tiny_full
 
-from nsr import NSRegressor, srbench
+from nsr import NSRegressor, bagging, estimator, fitting, oracle, parse, srbench, to_infix, warming
 from nsr.canonical import canonical
 from nsr.choice import pareto
+from nsr.deadline import Deadline
 from nsr.estimator import column_importance, default_weights
+from nsr.judging import digits_for
+from nsr.measurements import report
+from nsr.numerics import evaluate, fit_constants, r2_score
 from nsr.oracle import Verify
 from nsr.strategies import GVS, BeamSearch, LocalSearch
 from nsr.tables import TableError
+from nsr.warming import warm_up
 
 CANNOT_APPLY: dict[str, str] = {}  # checks of scikit-learn that NSRegressor does not pass, and why
 
@@ -217,3 +228,157 @@ def test_srbench_entry(table):
 
 def test_pareto_of_nothing_is_nothing():
     assert pareto([], []) == [] and pareto([1], [-np.inf]) == []
+
+
+# ---- the printed formula ----------------------------------------------------------------------------------------------------
+
+CANCELLING = [  # tokens and constants whose digits matter because large numbers cancel
+    ("add mul C mul sub x1 C add mul C x1 sub C mul C x2 C", (0.1, 580895.3127, 5.0, 2904476.5635, 1.72151234e-05, 168720000123.4)),
+    ("sub mul C cos mul C x1 C", (3.1234567e7, 5.7654321e-5, 3.1234567e7)), ("sub mul C x1 C", (1e9 / 3, 1e9 / 3)),
+    ("mul C sqrt x1", (2.00586,)), ("mul C sqrt x1", (2 * np.pi / np.sqrt(9.81),)), ("sub pow2 add x1 C x2", (1e8 / 7,)), ("mul x1 x2", ())]
+
+
+def reads_back(model, X, y, row, text) -> bool:
+    """The judge: the text, parsed again, has the values of `predict`, to a millionth of the spread of y."""
+    for i, name in enumerate(model.symbols_):
+        text = re.sub(rf"\b{name}\b", f"x{i + 1}", text)
+    prefix, constants = parse(text)
+    values = evaluate(prefix, np.asarray(X)[:, model._indices], constants)
+    return bool(np.abs(values - model.predict(X, row)).max() <= 1e-6 * np.ptp(y))
+
+
+@pytest.mark.parametrize(("tokens", "constants"), CANCELLING, ids=[tokens for tokens, _ in CANCELLING])
+def test_printed_digits_give_the_values_and_no_digit_is_spare(tokens, constants):
+    prefix, X = tuple(tokens.split()), np.random.default_rng(0).integers(1, 20, (80, 2)).astype(float)
+    y = evaluate(prefix, X, constants)
+    digits = digits_for(prefix, constants, X, float(np.ptp(y)))
+    close = [np.abs(evaluate(*pair) - y).max() <= 1e-6 * np.ptp(y) for pair in
+             ((prefix, X, parse(to_infix(prefix, constants or None, digits=d))[1]) for d in (digits, (digits or 17) - 1))]
+    assert close[0] and (digits == 6 or not close[1])
+
+
+def numbers_in(text) -> list[float]:
+    """The constants of a formula, as text or LaTeX, in their order; exponents are none."""
+    plain = re.sub(r"\^\{\d\}|\*\*\d", "", re.sub(r" \\cdot 10\^\{(-?\d+)\}", r"e\1", text))
+    return [float(n) for n in re.findall(r"\d+\.?\d*(?:e[+-]?\d+)?", plain)]
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6, 1e9])
+def test_the_printed_formula_is_the_fitted_one(offset):
+    rng = np.random.default_rng(8)
+    X = pd.DataFrame({"n": rng.integers(1, 20, 60).astype(float) + offset, "k": rng.integers(1, 6, 60).astype(float)})
+    y = (X.n - offset) * (X.n - offset + 1) / 2 + X.k
+    for strategy in (Knows("add C mul C mul add C x1 add C add mul C x1 mul C x2"), Knows("add C mul C cos add C mul C x1")):
+        model = NSRegressor("laptop/full", strategy=strategy, n_bags=1, random_state=0).fit(X, y)
+        for row, text in enumerate(model.equations_["equation"]):
+            assert reads_back(model, X, y, row, text), (text, model._formulas[row])
+        assert model.formula_ == model.equations_["equation"][0] and f"y = {model.formula_}\n" in report(model, "y", X, y)
+        written, tex = numbers_in(model.formula_), numbers_in(model.latex())
+        assert tex == written and numbers_in(model.latex(digits=2)) == [float(f"{n:.2g}") for n in written]
+
+
+def test_six_digits_stay_where_they_suffice():
+    X = pd.DataFrame({"length": np.linspace(0.1, 2, 40)})
+    model = NSRegressor("laptop/full", strategy=Knows("mul C sqrt x1"), n_bags=1, random_state=0).fit(X, 2.00586 * np.sqrt(X.length))
+    assert model.formula_ == "2.00586*sqrt(length)" and model.latex() == r"2.00586\,\sqrt{\mathrm{length}}" and model.latex(digits=2).startswith("2\\,")
+
+
+# ---- time -------------------------------------------------------------------------------------------------------------------
+
+def compiled() -> dict[str, int]:
+    """How many signatures each compiled function of the project has by now, compiled or read from the cache."""
+    modules = [module for name, module in list(sys.modules.items()) if name.startswith("nsr.")]
+    functions = {id(f): f for module in modules for f in vars(module).values() if isinstance(f, Dispatcher)}
+    return {f"{f.__module__}.{f.__name__}": len(f.signatures) for f in functions.values() if f.signatures}
+
+
+def fit_all_sorts() -> None:
+    """Fits to tables of all shapes, by strategies that draw and that do not; fails if one has to compile."""
+    rng, before = np.random.default_rng(4), {}
+    for D, rows, strategy in ((1, 5, LocalSearch(candidates=15)), (2, 300, BeamSearch(3)), (5, 4500, LocalSearch(candidates=15)),
+                              (4, 30, LocalSearch(candidates=15, start="random", families=False)), (2, 40, GVS(iterations=2))):
+        warm_up(drawing="gvs" in strategy.name or "random" in strategy.name)
+        before = before | compiled()
+        wide = rng.uniform(1, 5000, (rows, 2 * D))
+        X = np.asfortranarray(wide)[:, ::2] if D % 2 else pd.DataFrame(wide[::-1, :D])
+        y = np.asarray(X)[:, 0] * 2.0 + np.sin(np.asarray(X)[:, -1] / 1000.0)
+        NSRegressor(strategy=strategy, n_bags=2, max_time=None, random_state=0).fit(X, y).predict(X)
+        assert compiled() == before, (strategy, compiled(), before)
+
+
+def test_nothing_is_compiled_during_a_fit():
+    """In a process of its own: here other tests have compiled everything already."""
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", "import test_estimator; test_estimator.fit_all_sorts()"],
+                          cwd=Path(__file__).parent, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_cold_start_says_so_and_a_warm_one_is_silent(capsys, monkeypatch):
+    warm_up()
+    warm_up.__wrapped__()
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(warming, "analyse", njit(lambda program, K: K))  # one that no cache has
+    warm_up.__wrapped__()
+    first, second = capsys.readouterr().err.splitlines()
+    assert "Compiling the numerical code for this machine, once" in first and re.fullmatch(r"Compiled in \d+ seconds.", second)
+
+
+def test_after_the_deadline_only_a_little_is_fitted(monkeypatch):
+    """The clock of the fit jumps to its end as soon as the search is over; rows times fits are counted from then on."""
+    now, work, real = [0.0], [], fitting.fit_many
+    monkeypatch.setattr(estimator, "Deadline", lambda seconds: Deadline(seconds, clock=lambda: now[0]))
+
+    def counted(jobs, *args, **options):
+        jobs = list(jobs)
+        work.append(sum(len(y) for _, _, y in jobs) if now[0] else 0)
+        return real(jobs, *args, **options)
+
+    for module in (fitting, oracle):
+        monkeypatch.setattr(module, "fit_many", counted)
+    search = bagging.solve_all
+
+    def slow(*args, **options):
+        results = search(*args, **options)
+        now[0] = 100.0
+        return results
+
+    monkeypatch.setattr(bagging, "solve_all", slow)
+    rng, rows = np.random.default_rng(5), 50_000
+    X = rng.uniform(1, 5, (rows, 5))
+    y = X[:, 0] * np.sin(X[:, 1]) + X[:, 2] ** 2 / X[:, 3] + 0.1 * rng.standard_normal(rows)
+    model = NSRegressor("laptop/full", LocalSearch(candidates=60), max_time=50, random_state=0).fit(X, y)
+    assert model.equations_["r2"][0] > 0.5 and len(model.equations_) >= 3
+    assert 0 < sum(work) <= 2 * rows  # ten candidates and the yardsticks on the sample, and the answer on all rows
+
+
+def test_the_answer_of_a_long_table_is_fitted_to_all_its_rows():
+    rng = np.random.default_rng(6)
+    X = rng.uniform(1, 5, (40_000, 2))
+    y = 2.5 * np.sin(X[:, 0]) + X[:, 1] + 0.5 * rng.standard_normal(len(X))
+    model = NSRegressor("laptop/full", strategy=Knows("add C mul C sin add C mul C x1"), n_bags=2, max_time=None, random_state=0).fit(X, y)
+    prefix, constants = model._formulas[0]
+    best = fit_constants(prefix, X, y, initial=constants)
+    assert model.equations_["r2"][0] == r2_score(y, model.predict(X)) > best.r2 - 1e-9
+
+
+@pytest.mark.parametrize("column", [np.full(60, 1e300), 1e300 + 1e297 * np.arange(60), np.r_[1e300, np.ones(59)], 1e300 * np.linspace(-1, 1, 60)])
+def test_a_column_of_enormous_numbers(column):
+    X = np.random.default_rng(7).uniform(1, 5, (60, 6))
+    y = X[:, 0] * X[:, 1]
+    X[:, 5] = column
+    model = NSRegressor("laptop/full", strategy=Knows("mul x1 x2"), n_bags=1, random_state=0)
+    assert model.fit(X[:, [0, 1, 5]], y).formula_ == "x1*x2"
+    assert {"x1", "x2"} <= set(model.fit(X, y).columns_)
+
+
+def test_a_line_that_only_the_time_limit_left_is_said():
+    X = np.random.default_rng(9).uniform(1, 5, (60, 2))
+    with pytest.warns(RuntimeWarning, match=r"max_time=1e-06.*straight line .R² 0\.\d+.*more time.*columns"):
+        small(max_time=1e-6).fit(X, X[:, 0] ** 2 * X[:, 1])
+    with pytest.warns(RuntimeWarning, match=r"better than a constant .R² 0\.0000"):
+        small(max_time=1e-6).fit(X, np.sin(30 * X[:, 1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        small(max_time=1e-6).fit(X, 3 * X[:, 0] - X[:, 1])  # a line is right
+        small(max_time=1e-6).fit(X, (3 * X[:, 0] - X[:, 1]).round(2))  # up to the rounding of y
+        small(max_time=None).fit(X, np.random.default_rng(1).standard_normal(60))  # the search ended by itself
