@@ -6,6 +6,7 @@ Of a long table the candidates are fitted to a sample of its rows, judged on all
 """
 from __future__ import annotations
 
+import math
 import re
 import time
 import warnings
@@ -26,7 +27,7 @@ from nsr.choice import by_length, description_length, pareto, price_of_a_constan
 from nsr.deadline import Deadline
 from nsr.engine import Budget, Strategy
 from nsr.expressions import CONSTANT, VARIABLES, Prefix
-from nsr.judging import SAMPLE, Found, digits_for, judged, sample_of
+from nsr.judging import CLOSE, SAMPLE, UNTOLD, Found, digits_for, judged, rounded, sample_of
 from nsr.notation import to_infix, to_latex, to_sympy
 from nsr.numerics import evaluate
 from nsr.oracle import NOISE, Candidate, Oracle
@@ -66,8 +67,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, constants fitted, r2 on the rows given, novel = its template
     is not in the network's training set); `pareto_front_`, those that no shorter one beats; `formula_`, the answer as text;
     `columns_`, the columns that were searched in. Formulas are in the units of X and y, with as many digits as they need to have the values
-    of `predict` on the rows given, to a millionth of the spread of y (six at least). Where a formula has no finite value, `predict` returns
-    the mean of y and warns.
+    of `predict` on the rows given, to a millionth of the spread of y (six at least); digits of a constant that are lost in the noise are
+    dropped from both. Where a formula has no finite value, `predict` returns the mean of y and warns.
 
     >>> NSRegressor(strategy="tpsr", max_time=60)
     NSRegressor(max_time=60, strategy='tpsr')
@@ -172,7 +173,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         some = X[sample_of(X, y, SAMPLE, 0)]
         for (c, prefix, constants), r2 in judged(found, X, y, self.selection, deadline):
             if r2 > -np.inf:
-                searched, digits = c.note != "yardstick", digits_for(prefix, constants, some, spread)
+                constants = rounded(constants, digits_for(prefix, constants, some, UNTOLD * math.sqrt(max(0.0, 1.0 - r2)) * float(y.std())))
+                searched, digits = c.note != "yardstick", digits_for(prefix, constants, some, CLOSE * spread)
                 rows.append({"complexity": len(prefix), "constants": len(c.constants), "r2": r2, "novel": searched and template_of(c.prefix) not in trained.templates,
                              "description_length": description_length(r2, len(y), len(c.prefix), len(c.constants), floor),
                              "equation": self._named(to_infix(prefix, constants or None, digits=digits)),

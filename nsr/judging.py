@@ -16,6 +16,7 @@ from nsr.problem import rounding_floor
 SAMPLE = 4000  # rows of a longer table that candidates are fitted to, and that the printed digits are checked on
 FINALISTS = 5  # candidates that are always judged on all rows; the best so many are fitted to all rows
 CLOSE = 1e-6  # of the spread of y (largest minus smallest): so far may the printed formula be from what `predict` says
+UNTOLD = 1e-3  # of the residual's deviation: digits of a constant that change less than that say nothing about the data, and are dropped
 
 
 class Found(NamedTuple):
@@ -69,17 +70,25 @@ def _r2(one: Found, X: np.ndarray, y: np.ndarray) -> float:
     return r2_score(y, evaluate(one.prefix, X, one.constants)) if np.isfinite(one.constants).all() else -np.inf
 
 
-def digits_for(prefix: Prefix, constants: Sequence[float], X: np.ndarray, spread: float) -> int | None:
-    """The fewest digits, from 6 on, with which the constants give the same values at X (P, D), to a millionth of the spread; None: all.
+def digits_for(prefix: Prefix, constants: Sequence[float], X: np.ndarray, close: float) -> int | None:
+    """The fewest digits, from 6 on, with which the constants give the same values at X (P, D), or values so close; None: all digits.
 
-    >>> digits_for(("sub", "mul", "C", "x1", "C"), (1e9 / 3, 1e9 / 7), np.array([[1.0], [2.0]]), 1.0)
+    >>> digits_for(("sub", "mul", "C", "x1", "C"), (1e9 / 3, 1e9 / 7), np.array([[1.0], [2.0]]), 1e-6)
     15
     """
     values = evaluate(prefix, X, constants)
     there = np.isfinite(values)
     for digits in range(6, 17):
-        rounded = evaluate(prefix, X, [float(f"{c:.{digits}g}") for c in constants])
         with np.errstate(over="ignore"):
-            if np.all(np.abs(rounded[there] - values[there]) <= CLOSE * spread):
+            if np.all(np.abs(evaluate(prefix, X, rounded(constants, digits))[there] - values[there]) <= close):
                 return digits
     return None
+
+
+def rounded(constants: Sequence[float], digits: int | None) -> tuple[float, ...]:
+    """The constants with so many significant digits.
+
+    >>> rounded((2.005861234, 1e9 / 3), 6)
+    (2.00586, 333333000.0)
+    """
+    return tuple(constants) if digits is None else tuple(float(f"{c:.{digits}g}") for c in constants)

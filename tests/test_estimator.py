@@ -251,7 +251,7 @@ def reads_back(model, X, y, row, text) -> bool:
 def test_printed_digits_give_the_values_and_no_digit_is_spare(tokens, constants):
     prefix, X = tuple(tokens.split()), np.random.default_rng(0).integers(1, 20, (80, 2)).astype(float)
     y = evaluate(prefix, X, constants)
-    digits = digits_for(prefix, constants, X, float(np.ptp(y)))
+    digits = digits_for(prefix, constants, X, 1e-6 * float(np.ptp(y)))
     close = [np.abs(evaluate(*pair) - y).max() <= 1e-6 * np.ptp(y) for pair in
              ((prefix, X, parse(to_infix(prefix, constants or None, digits=d))[1]) for d in (digits, (digits or 17) - 1))]
     assert close[0] and (digits == 6 or not close[1])
@@ -281,6 +281,16 @@ def test_six_digits_stay_where_they_suffice():
     X = pd.DataFrame({"length": np.linspace(0.1, 2, 40)})
     model = NSRegressor("laptop/full", strategy=Knows("mul C sqrt x1"), n_bags=1, random_state=0).fit(X, 2.00586 * np.sqrt(X.length))
     assert model.formula_ == "2.00586*sqrt(length)" and model.latex() == r"2.00586\,\sqrt{\mathrm{length}}" and model.latex(digits=2).startswith("2\\,")
+
+
+def test_digits_that_are_lost_in_the_noise_are_neither_printed_nor_predicted_with():
+    X = pd.DataFrame({"length": np.linspace(0.1, 2, 40)})
+    y = 2.00586 * np.sqrt(X.length) + np.random.default_rng(0).normal(0, 0.003, 40)
+    model = NSRegressor("laptop/full", strategy=Knows("mul C sqrt x1"), n_bags=1, random_state=0).fit(X, y)
+    number, = re.fullmatch(r"([\d.]+)\*sqrt\(length\)", model.formula_).groups()
+    assert len(number) <= 7 and model.text() == model.formula_
+    best = float(np.sum(y * np.sqrt(X.length)) / np.sum(X.length))  # least squares, by hand
+    assert abs(float(number) - best) < 1e-5 and np.array_equal(model.predict(X), float(number) * np.sqrt(X.length))
 
 
 # ---- time -------------------------------------------------------------------------------------------------------------------
