@@ -12,6 +12,7 @@ from typing import Any
 
 from nsr import finder
 from nsr.mathml import with_mathml
+from nsr.publishing import FAILED
 from nsr.records import atomic_write, clock
 
 LABELS = ("Claim", "You will see", "Needs", "From the paper", "Runtime")  # what every notebook's first cell says, in this order
@@ -75,7 +76,7 @@ def bind(folder: Path, notebooks: Sequence[Path]) -> Path:
             '<a href="../index.html">All chapters</a>',
             f'<a rel="next" href="../{after[0]}/{after[0]}.html">{_spoken(after[0])} →</a>' if after[0] else "<span></span>",
         ]
-        for page in [folder / name / f"{name}.html", *folder.glob(f"{name}@*/{name}.html")]:
+        for page in [folder / name / f"{name}.html", *folder.glob(f"{name}@*/{name}.html"), *folder.glob(f"{FAILED}{name}*/{name}.html")]:
             with contextlib.suppress(FileNotFoundError):  # another run is just replacing it, and will link it itself
                 old = page.read_text()
                 new = re.sub(r"<nav>.*?</nav>", lambda _: f"<nav>{''.join(links)}</nav>", old, flags=re.DOTALL)
@@ -102,6 +103,8 @@ def _index(folder: Path, notebooks: Sequence[Path]) -> str:
         with contextlib.suppress(OSError, ValueError):
             metrics = json.loads((folder / path.stem / "metrics.json").read_text())
             about, state = header(path), "" if metrics["status"] == "ok" else f' <b class="bad">{metrics["status"]}</b>'
+            if (folder / f"{FAILED}{path.stem}").exists():
+                state += f' <b class="bad">a later run failed: {FAILED}{path.stem}</b>'
             rows.append(
                 f'<li value="{int(path.stem[:2])}"><a href="{path.stem}/{path.stem}.html">{_inline(markdown2html(about["title"]))}</a>{state}'
                 f'<div>{_inline(markdown2html(about.get("Claim", "")))}</div><small>ran in {clock(metrics["seconds"])}</small></li>'
