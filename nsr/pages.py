@@ -62,7 +62,7 @@ def write_page(folder: Path, notebook: Path, metrics: Mapping[str, Any]) -> Path
         body = exporter.from_filename(str(executed))[0]
     except (FileNotFoundError, ValueError):  # it never began, or the disk was full in the middle of it
         body = "<p>The notebook was not executed.</p>"
-    body = re.sub(r"<style scoped>.*?</style>", "", body, flags=re.DOTALL)  # of pandas; the page has rules for its tables
+    body = re.sub(r"<style scoped[^>]*>.*?</style>", "", body, flags=re.DOTALL)  # of pandas; the page has rules for its tables
     body = re.sub(r'<a href="(?:\./)?(\d\d_\w+)\.py(#[^"]*)?">(.*?)</a>', lambda link: _chapter_link(notebook.parent, *link.groups("")), body)
     parts = [_NAV, _failure(metrics), f"<main>{with_mathml(body)}</main>", _certificate(metrics), _NAV]
     return atomic_write(folder / f"{notebook.stem}.html", document(title, "".join(parts)))

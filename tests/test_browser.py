@@ -14,6 +14,7 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+import pandas as pd
 import pytest
 
 from browser import NAMES, Browser, end, find, until
@@ -198,6 +199,7 @@ LIVE = "<script>window.sprung=1</script>"  # without spaces, which a formula wou
 TRAPS = {  # what stands on the page → whether the policy has to stop it, because somebody's notebook really says so
     r"<table><tr><td>$\text{" + html.escape(LIVE) + r"}$</td></tr></table>": False,
     r"<table><tr><td>$\text{" + html.escape("<img/src=x/onerror=window.sprung=1>") + r"}$</td></tr></table>": False,
+    pd.DataFrame({"a": [LIVE, 2]})._repr_html_(): False,
     r"<p id='link'>$\href{javascript:window.sprung=1}{click}$</p>": False,
     LIVE: True,
     "<img src='data:,no' onerror='window.sprung = 1'>": True,
