@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 WORDS = 400  # of a section that can be found
-_SCRIPT = """
+SCRIPT = """
 const sections = JSON.parse(document.getElementById("sections").textContent), found = document.getElementById("found");
 const plain = text => text.toLowerCase().normalize("NFKD").replace(/[\\u0300-\\u036f]/g, "");
 for (const s of sections) s.low = plain(s.title + " " + s.text);
@@ -60,4 +60,4 @@ def box(folder: Path, names: Sequence[str]) -> str:
         return ""
     data = json.dumps(found, ensure_ascii=False).replace("<", "\\u003c")  # no text of a chapter can end the script
     return (f'<input id="query" type="search" placeholder="Search the book" aria-label="Search the book"><ul id="found"></ul>'
-            f'<script id="sections" type="application/json">{data}</script><script>{_SCRIPT}</script>')
+            f'<script id="sections" type="application/json">{data}</script><script>{SCRIPT}</script>')

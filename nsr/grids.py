@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsr.checkpoint import Trained
+from nsr.locks import locked
 from nsr.records import OUTPUTS, REFERENCE, birth_certificate, certificate_path, clock, digest, progress, read_table, timed, to_json, write_table
 
 if TYPE_CHECKING:
@@ -50,27 +51,32 @@ def fill(jobs: Iterable[Job], path: Path, *, exactly: bool = False, **about: Any
     """Do the jobs whose lines the table at `path` does not have yet, writing it after each; returns the whole table.
 
     The commit is in a row's certificate but does not count: a row is not measured again because of it. Rows made with other weights of
-    the same name are dropped, and with `exactly` all that is no job; else they stay.
+    the same name are dropped, and with `exactly` all that is no job; else they stay. Several processes may fill one table together.
     """
     import pandas as pd
 
     wanted = {job.run: job for job in jobs}
     table, births = read_rows(path)
     old = stale(births, [job.parameters for job in wanted.values()]) | (set(births) - set(wanted) if exactly else set())
-    births = {run: birth for run, birth in births.items() if run not in old}
-    parts, there, now = [table[table["run"].isin(births)]], set(table["run"]), [""]
-    for run in progress([run for run in wanted if run not in births or run not in there], label=path.name.split(".")[0], note=lambda: now[0]):
+    left, now = [run for run in wanted if run not in set(table["run"])], [""]
+    for run in progress(left, label=path.name.split(".")[0], note=lambda: now[0]):
+        if run in set(read_rows(path)[0]["run"]):
+            continue  # another process has measured it by now
         job, start = wanted[run], time.perf_counter()
         now[0] = job.label
         lines = job.make().assign(run=run)
         if (lines["stopped"] == "interrupted").any():
             raise KeyboardInterrupt  # Ctrl-C ends a search with the best so far, and that is no result
         certificate = birth_certificate(job.parameters, None, round(time.perf_counter() - start, 2))
-        births[run] = {key: certificate[key] for key in ("parameters", "commit", "dirty", "date", "seconds")}
-        parts = [part for part in parts if len(part)] + [lines]
-        whole = pd.concat(parts, ignore_index=True)
-        seconds = round(sum(birth["seconds"] for birth in births.values()), 2)
-        write_table(whole, path, birth_certificate({**about, "lines": len(whole), "rows": len(births)}, None, seconds) | {"rows": births})
+        with locked(path):
+            table, births = read_rows(path)  # again: others may have written
+            births = {known: birth for known, birth in births.items() if known not in old}
+            births[run] = {key: certificate[key] for key in ("parameters", "commit", "dirty", "date", "seconds")}
+            kept = table[table["run"].isin(births) & (table["run"] != run)]
+            whole = pd.concat([part for part in (kept, lines) if len(part)], ignore_index=True)
+            seconds = round(sum(birth["seconds"] for birth in births.values()), 2)
+            about_all = birth_certificate({**about, "lines": len(whole), "rows": len(births)}, None, seconds) | {"rows": births}
+            write_table(whole, path, about_all, held=True)
     return read_table(path)
 
 

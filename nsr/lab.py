@@ -2,13 +2,13 @@
 
     outputs/<scale>/<notebook>/            <notebook>.ipynb, <notebook>.html, figures/, metrics.json
     outputs/<scale>/<notebook>@name=value/ the same for a run with parameters of the reader's own
+    outputs/<scale>/failed_<notebook>/     a later run that failed, until one works
     outputs/<scale>/index.html             the book
 
 What a notebook itself needs of the laboratory is in `nsr.records`, and can be had from here.
 """
 
 import ast
-import contextlib
 import json
 import os
 import re
@@ -25,6 +25,7 @@ from typing import Any
 import yaml
 
 from nsr import kernel, pages, pins
+from nsr.publishing import FAILED, publish
 from nsr.records import (  # noqa: F401  what notebooks call as lab.something
     EVERY, OUTPUTS, PACKAGE, REFERENCE, ROOT, atomic_write, birth_certificate, clock, digest, figure_dir, git_state, headless, progress,
     read_table, record, run_dir, short, timed, to_json, uses, write_table,
@@ -183,7 +184,7 @@ def run(
 ) -> dict[str, Any]:
     """Run one notebook, unless what it would make is already there, and return its metrics (with "folder" and "fresh").
 
-    A notebook that fails or takes too long still leaves its executed copy; look at metrics["status"].
+    A notebook that fails or takes too long still leaves its executed copy, beside a finished run if there is one; look at metrics["status"].
     """
     notebook = find(wanted)
     parameters = settle(notebook, scale, overrides)
@@ -205,14 +206,14 @@ def run(
         shutil.rmtree(working / "state")
         atomic_write(working / "metrics.json", to_json(metrics) + "\n")
         pages.write_page(working, notebook, metrics)
-        _publish(working, folder)
+        place = publish(working, folder, good=status == "ok")
         pages.bind(folder.parent, list(notebooks().values()))
     except OSError as error:
         raise LabError(f"Cannot write the results to {short(folder.parent)} ({error.strerror or error}). "
                        "Make the folder writable, or choose another one: NSR_OUTPUTS=/some/folder python -m nsr run ...") from error
     finally:
         shutil.rmtree(working, ignore_errors=True)
-    return metrics | {"folder": folder, "fresh": True}
+    return metrics | {"folder": place, "fresh": True}
 
 
 def _gathered(working: Path) -> dict[str, Any]:
@@ -224,22 +225,6 @@ def _gathered(working: Path) -> dict[str, Any]:
         "figures": sorted(path.name for path in figures.iterdir()) if figures.exists() else [],
         "inputs": {name: digest(ROOT / name) for name in names},
     }
-
-
-def _publish(working: Path, folder: Path) -> None:
-    """Put a finished run in its place. Two runs that finish together both succeed, and the later one stays."""
-    old = working.with_name(working.name + "-old")
-    for _ in range(100):
-        with contextlib.suppress(FileNotFoundError):
-            os.rename(folder, old)
-        try:
-            os.rename(working, folder)
-            return
-        except OSError:  # the other run's folder came in between
-            time.sleep(0.01)
-        finally:
-            shutil.rmtree(old, ignore_errors=True)
-    raise OSError(f"could not replace {folder.name}")
 
 
 def run_all(scale: str, *, limit: float | None = None, force: bool = False, only: str = "all", overrides: Mapping[str, Any] | None = None) -> int:
@@ -254,7 +239,9 @@ def run_all(scale: str, *, limit: float | None = None, force: bool = False, only
         metrics = run(name, scale, overrides, limit=limit, force=force, tell=teller(label))
         page = short(metrics["folder"] / f"{name}.html")
         ending = f"{metrics['status']} in {clock(metrics['seconds'])}" if metrics["fresh"] else "up to date"
-        print(f"{CLEAR}{label}: {ending} → {page}", flush=True)
+        beside = metrics["folder"].name.startswith(FAILED)
+        kept = f"; the finished run stays in {short(metrics['folder'].with_name(metrics['folder'].name.removeprefix(FAILED)))}" if beside else ""
+        print(f"{CLEAR}{label}: {ending} → {page}{kept}", flush=True)
         if metrics["status"] != "ok":
             failed.append(name)
             print(metrics["error"], file=sys.stderr, flush=True)

@@ -37,7 +37,7 @@ def new_task(program, X, y, linear, unit, middle, typical):
 
 
 # Sums may be taken in any order (only that is relaxed; nan and inf still arrive), which makes them four times faster.
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc"})
+@njit(**COMPILE | {"fastmath": {"reassoc"}})
 def dot(A: np.ndarray, i: int, B: np.ndarray, j: int) -> float:
     """Σ_p A[i, p]·B[j, p]."""
     total = 0.0
@@ -62,7 +62,7 @@ def chord(v: float, u: float) -> float:
     return (v - u) / math.sqrt((1.0 + v * v) * (1.0 + u * u))
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc"})
+@njit(**COMPILE | {"fastmath": {"reassoc"}})
 def chordal_loss(y, r, unit, middle, typical) -> float:
     """Σ chord² in units of a typical deviation, from residuals r (1, P) in the usual unit."""
     per_typical, total = 1.0 / typical, 0.0

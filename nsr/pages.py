@@ -1,6 +1,8 @@
 """The book as HTML: one page per executed notebook, links between them, and an index of the claims."""
 
+import base64
 import contextlib
+import hashlib
 import html
 import io
 import json
@@ -12,6 +14,7 @@ from typing import Any
 
 from nsr import finder
 from nsr.mathml import with_mathml
+from nsr.publishing import FAILED
 from nsr.records import atomic_write, clock
 
 LABELS = ("Claim", "You will see", "Needs", "From the paper", "Runtime")  # what every notebook's first cell says, in this order
@@ -59,9 +62,10 @@ def write_page(folder: Path, notebook: Path, metrics: Mapping[str, Any]) -> Path
         body = exporter.from_filename(str(executed))[0]
     except (FileNotFoundError, ValueError):  # it never began, or the disk was full in the middle of it
         body = "<p>The notebook was not executed.</p>"
+    body = re.sub(r"<style scoped[^>]*>.*?</style>", "", body, flags=re.DOTALL)  # of pandas; the page has rules for its tables
     body = re.sub(r'<a href="(?:\./)?(\d\d_\w+)\.py(#[^"]*)?">(.*?)</a>', lambda link: _chapter_link(notebook.parent, *link.groups("")), body)
     parts = [_NAV, _failure(metrics), f"<main>{with_mathml(body)}</main>", _certificate(metrics), _NAV]
-    return atomic_write(folder / f"{notebook.stem}.html", _document(title, "".join(parts)))
+    return atomic_write(folder / f"{notebook.stem}.html", document(title, "".join(parts)))
 
 
 def bind(folder: Path, notebooks: Sequence[Path]) -> Path:
@@ -75,7 +79,7 @@ def bind(folder: Path, notebooks: Sequence[Path]) -> Path:
             '<a href="../index.html">All chapters</a>',
             f'<a rel="next" href="../{after[0]}/{after[0]}.html">{_spoken(after[0])} →</a>' if after[0] else "<span></span>",
         ]
-        for page in [folder / name / f"{name}.html", *folder.glob(f"{name}@*/{name}.html")]:
+        for page in [folder / name / f"{name}.html", *folder.glob(f"{name}@*/{name}.html"), *folder.glob(f"{FAILED}{name}*/{name}.html")]:
             with contextlib.suppress(FileNotFoundError):  # another run is just replacing it, and will link it itself
                 old = page.read_text()
                 new = re.sub(r"<nav>.*?</nav>", lambda _: f"<nav>{''.join(links)}</nav>", old, flags=re.DOTALL)
@@ -102,13 +106,16 @@ def _index(folder: Path, notebooks: Sequence[Path]) -> str:
         with contextlib.suppress(OSError, ValueError):
             metrics = json.loads((folder / path.stem / "metrics.json").read_text())
             about, state = header(path), "" if metrics["status"] == "ok" else f' <b class="bad">{metrics["status"]}</b>'
+            if (folder / f"{FAILED}{path.stem}").exists():
+                state += f' <b class="bad">a later run failed: {FAILED}{path.stem}</b>'
             rows.append(
                 f'<li value="{int(path.stem[:2])}"><a href="{path.stem}/{path.stem}.html">{_inline(markdown2html(about["title"]))}</a>{state}'
                 f'<div>{_inline(markdown2html(about.get("Claim", "")))}</div><small>ran in {clock(metrics["seconds"])}</small></li>'
             )
     search = finder.box(folder, [path.stem for path in notebooks])
     chapters = with_mathml(f'<ol>{"".join(rows)}</ol>')
-    return _document(BOOK, f'<main class="index"><h1>{BOOK}</h1><p>{ABOUT}</p>{search}{chapters}<p><small>Scale: {folder.name}.</small></p></main>')
+    body = f'<main class="index"><h1>{BOOK}</h1><p>{ABOUT}</p>{search}{chapters}<p><small>Scale: {folder.name}.</small></p></main>'
+    return document(BOOK, body, [finder.SCRIPT] if search else [])
 
 
 def _chapter_link(notebooks: Path, name: str, place: str, text: str) -> str:
@@ -140,14 +147,28 @@ def _certificate(metrics: Mapping[str, Any]) -> str:
     return f"<footer><details><summary>{line}</summary><table>{cells}</table></details></footer>"
 
 
-def _document(title: str, body: str) -> str:
+def document(title: str, body: str, scripts: Sequence[str] = ()) -> str:
+    """A page of this title and body; of all scripts in the body, the browser runs those that are listed."""
     from pygments.formatters import HtmlFormatter
 
-    colours = HtmlFormatter(style="friendly").get_style_defs(".highlight")
+    style = HtmlFormatter(style="friendly").get_style_defs(".highlight") + _CSS
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html.escape(title)}</title><style>{colours}{_CSS}</style></head><body>{body}</body></html>\n"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy(scripts, [style])}">'
+        f"<title>{html.escape(title)}</title><style>{style}</style></head><body>{body}</body></html>\n"
     )
+
+
+def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
+    """What the browser may do on a page: run and apply these very texts, show pictures, and nothing else, least of all ask another machine.
+
+    A style attribute is allowed: tables align their cells by it, and it cannot load anything.
+    """
+    def these(texts: Sequence[str]) -> str:
+        return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts) or "'none'"
+
+    return (f"default-src 'none'; script-src {these(scripts)}; style-src {these(styles)}; style-src-attr 'unsafe-inline'; "
+            "img-src 'self' data:; base-uri 'none'; form-action 'none'")
 
 
 _NAV = "<nav></nav>"

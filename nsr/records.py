@@ -1,6 +1,6 @@
 """What a result needs around it: a place, an atomic write, a birth certificate, and a line of progress while it is made.
 
-Any module may import this one; it imports none of them. Notebooks reach it through `nsr.lab`.
+Any module may import this one; of them it imports only locks. Notebooks reach it through `nsr.lab`.
 """
 
 import contextlib
@@ -22,6 +22,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from nsr.locks import locked
 
 if TYPE_CHECKING:  # pandas takes half a second to import, and the command line should answer at once
     import pandas as pd
@@ -136,14 +138,18 @@ def to_json(value: Any) -> str:
     return json.dumps(plain(value), indent=2, ensure_ascii=False)
 
 
-def write_table(table: "pd.DataFrame", path: Path | str, certificate: Mapping[str, Any]) -> Path:
-    """Write a table as CSV (compressed if the name ends in .gz) and its birth certificate as JSON beside it, both atomically."""
+def write_table(table: "pd.DataFrame", path: Path | str, certificate: Mapping[str, Any], *, held: bool = False) -> Path:
+    """Write a table as CSV (compressed if the name ends in .gz) and its birth certificate as JSON beside it, both atomically.
+
+    Of two writers one waits for the other; `held` says that the caller already holds the table's lock.
+    """
     path = Path(path)
     text = table.to_csv(index=False).encode()
     if path.suffix == ".gz":
         text = gzip.compress(text, mtime=0)  # no time stamp inside: equal tables are equal files
-    atomic_write(certificate_path(path), to_json(certificate) + "\n")
-    return atomic_write(path, text)
+    with contextlib.nullcontext() if held else locked(path):
+        atomic_write(certificate_path(path), to_json(certificate) + "\n")
+        return atomic_write(path, text)
 
 
 def read_table(path: Path | str) -> "pd.DataFrame":

@@ -31,6 +31,7 @@ import psutil
 import yaml
 
 from nsr import lab, records
+from nsr.locks import locked
 
 if TYPE_CHECKING:  # both take their time to import, and the command line should answer at once
     import pandas as pd
@@ -156,14 +157,25 @@ def sweep(path: Path | str, scale: str = "laptop", *, workers: int | None = None
         to_go = (time.monotonic() - start) / number * (len(left) - number)
         ending = f", about {lab.clock(to_go)} to go" if number < len(left) else ""
         print(f"{lab.CLEAR}[{number}/{len(left)}] {point.label}: {outcome['status']} in {lab.clock(outcome['seconds'])}{ending}", flush=True)
-    points = [point for point in points if point.folder in outcomes]
-    for table in gather(plan, points, [outcomes[point.folder] for point in points]):
-        print(f"→ {lab.short(table)}")
-
+    points = _gathered(plan, points, outcomes)
     failed = [f"\n  {point.label}: {outcomes[point.folder]['error']}" for point in points if outcomes[point.folder]["status"] != "ok"]
     if failed:
         print(f"{len(failed)} of {len(points)} points failed:{''.join(failed)}", file=sys.stderr)
     return 1 if failed or not _last_run(plan, scale) else 0
+
+
+def _gathered(plan: Mapping[str, Any], points: Sequence[Point], outcomes: dict[Path, dict[str, Any]]) -> list[Point]:
+    """Write the tables and return the points in them: ours, and what other sweeps with the same name have finished by now."""
+    stem = lab.OUTPUTS / points[0].scale / "sweeps" / plan["name"]
+    try:
+        with locked(stem):
+            outcomes |= {point.folder: outcome for point in points if point.folder not in outcomes and (outcome := _finished(point))}
+            done = [point for point in points if point.folder in outcomes]
+            for table in gather(plan, done, [outcomes[point.folder] for point in done]):
+                print(f"→ {lab.short(table)}")
+            return done
+    except OSError as error:
+        raise lab.LabError(f"Cannot write to {lab.short(stem.parent)} ({error.strerror or error}).") from error
 
 
 def _last_run(plan: Mapping[str, Any], scale: str) -> bool:

@@ -60,12 +60,14 @@ class Leaving(RuntimeError):
 
 
 class Browser:
-    """One page. `errors` are the exceptions its scripts threw, `requests` all addresses it asked for."""
+    """One page. `errors` are the exceptions its scripts threw, `requests` all addresses it asked, `blocked` what its policy forbade."""
 
     def __init__(self, folder: Path, width: int = 1400, height: int = 1000):
         self.errors: list[str] = []
         self.requests: list[str] = []
+        self.blocked: list[str] = []
         self._number = 0
+        self._address: dict[str, str] = {}
         self._session: dict[str, str] = {}
         command = [find(), *FLAGS, f"--user-data-dir={folder}", f"--window-size={width},{height}", "about:blank"]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -75,7 +77,7 @@ class Browser:
             self._socket = websocket.create_connection(f"ws://127.0.0.1:{port}{path}", timeout=300, suppress_origin=True)
             target = self.call("Target.createTarget", url="about:blank")["targetId"]
             self._session = {"sessionId": self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]}
-            for part in ("Page", "Runtime", "Network"):
+            for part in ("Page", "Runtime", "Network", "Log"):
                 self.call(f"{part}.enable")
         except BaseException:
             end(self._process)
@@ -101,8 +103,13 @@ class Browser:
                     return result
                 case {"method": "Runtime.exceptionThrown", "params": {"exceptionDetails": details}}:
                     self.errors.append(details.get("exception", {}).get("description") or details["text"])
-                case {"method": "Network.requestWillBeSent", "params": {"request": request}}:
+                case {"method": "Network.requestWillBeSent", "params": {"request": request, "requestId": key}}:
                     self.requests.append(request["url"])
+                    self._address[key] = request["url"]
+                case {"method": "Network.loadingFailed", "params": {"blockedReason": "csp", "requestId": key}}:
+                    self.requests.remove(self._address[key])  # it will not be sent after all
+                case {"method": "Log.entryAdded", "params": {"entry": {"text": text}}} if "Content Security Policy" in text:
+                    self.blocked.append(text)
                 case {"method": "Page.javascriptDialogOpening"}:
                     raise RuntimeError("the page asks a question")
 

@@ -1,5 +1,6 @@
 """The book in a real browser: JupyterLab as `make lab` starts it, and the pages as they lie in a folder. Pictures go to outputs/browser."""
 
+import html
 import json
 import os
 import re
@@ -12,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import jupytext
+import nbformat
+import pandas as pd
 import pytest
 
 from browser import NAMES, Browser, end, find, until
@@ -168,7 +171,7 @@ def test_a_word_is_found_and_its_section_opens(site: Path, browser: Browser):
     browser.click("document.querySelector('#query')")
     browser.type("soundness xyzzy")
     browser.wait_for("document.querySelector('#found').textContent.startsWith('Nothing')")
-    assert browser.errors == [] and stays_here(browser)
+    assert browser.errors == [] and browser.blocked == [] and stays_here(browser)
 
 
 def test_the_book_can_be_leafed_through_and_its_mathematics_is_drawn(site: Path, browser: Browser):
@@ -189,4 +192,42 @@ def test_the_book_can_be_leafed_through_and_its_mathematics_is_drawn(site: Path,
     browser.screenshot(PICTURES / "last_chapter.png")
     browser.click("document.querySelector('a[rel=prev]')")
     browser.wait_for(f"location.pathname.endsWith('/{names[-2]}.html')")
-    assert browser.errors == [] and stays_here(browser)
+    assert browser.errors == [] and browser.blocked == [] and stays_here(browser)
+
+
+LIVE = "<script>window.sprung=1</script>"  # without spaces, which a formula would change
+TRAPS = {  # what stands on the page → whether the policy has to stop it, because somebody's notebook really says so
+    r"<table><tr><td>$\text{" + html.escape(LIVE) + r"}$</td></tr></table>": False,
+    r"<table><tr><td>$\text{" + html.escape("<img/src=x/onerror=window.sprung=1>") + r"}$</td></tr></table>": False,
+    pd.DataFrame({"a": [LIVE, 2]})._repr_html_(): False,
+    r"<p id='link'>$\href{javascript:window.sprung=1}{click}$</p>": False,
+    LIVE: True,
+    "<img src='data:,no' onerror='window.sprung = 1'>": True,
+    "<p id='link'><a href='javascript:window.sprung=1'>click</a></p>": True,
+    "<style>body { display: none }</style>": True,
+    "<script src='https://example.org/a.js'></script>": True,
+    "<img src='https://example.org/a.png'>": True,
+    "<iframe src='https://example.org/'></iframe>": True,
+}
+
+
+def test_nothing_on_a_page_runs_or_leaves_the_machine(tmp_path: Path, browser: Browser):
+    """Each trap is an output of a notebook, and its formula stands in the prose, too; the page is opened, and a link on it pressed."""
+    metrics = {"status": "ok", "error": "", "scale": "tiny"} | lab.birth_certificate({}, seed=0, seconds=0.0)
+    source = tmp_path / "00_trap.py"
+    source.write_text("# %% [markdown]\n# # A trap\n")
+    for number, (trap, stopped) in enumerate(TRAPS.items()):
+        output = nbformat.v4.new_output("display_data", data={"text/html": trap})
+        formula = html.unescape("".join(re.findall(r"\$.*\$", trap)))
+        cells = [nbformat.v4.new_markdown_cell(f"# Prose\n\nIt says {formula}."), nbformat.v4.new_code_cell("1", outputs=[output])]
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "00_trap.ipynb")
+        browser.blocked.clear()
+        browser.open(pages.write_page(folder, source, metrics).as_uri())
+        if "link" in trap:
+            browser.click("document.querySelector('#link').firstElementChild")
+        assert browser.evaluate("document.body.offsetHeight > 0 && document.querySelector('h1').textContent.startsWith('Prose')"), trap
+        assert browser.evaluate("typeof window.sprung") == "undefined", trap
+        assert bool(browser.blocked) == stopped, (trap, browser.blocked)
+        assert stays_here(browser), (trap, browser.requests)

@@ -162,6 +162,42 @@ def test_two_trainings_at_once_in_one_folder_both_end_with_a_whole_network(tmp_p
     assert final.history[-1]["step"] == 30 and len(final.templates) > 0 and len(final.seen) > 0
 
 
+FILL = """
+    import sys, pandas as pd
+    from pathlib import Path
+    from nsr.grids import Job, fill
+    def job(n):
+        parameters = {"weights": "w", "weights_digest": "d", "n": n}
+        return Job(f"row {n}", parameters, lambda: pd.DataFrame({"n": [n] * 3, "square": [n * n] * 3, "stopped": "end"}))
+    print("ready", flush=True)
+    sys.stdin.readline()
+    fill([job(n) for n in range(%d, %d)], Path(r"%s"), network="w")
+"""
+
+
+def filled(path: Path, *ranges: tuple[int, int]) -> pd.DataFrame:
+    """What processes that begin together make of one table, each with the rows of its range; without the order of the rows."""
+    writers = [python(FILL % (first, last, path), path.parent, stdin=subprocess.PIPE) for first, last in ranges]
+    assert [writer.stdout.readline() for writer in writers] == ["ready\n"] * len(writers)
+    for writer in writers:
+        writer.stdin.write("go\n")
+        writer.stdin.flush()
+    said = [writer.communicate(timeout=300)[1] for writer in writers]
+    assert [writer.returncode for writer in writers] == [0] * len(writers), said
+    certificate = json.loads(certificate_path(path).read_text())
+    table = read_table(path).sort_values("n", ignore_index=True)
+    assert set(certificate["rows"]) == set(table["run"]) and certificate["parameters"]["rows"] == table["run"].nunique()
+    assert sorted(file.name for file in path.parent.iterdir()) == [path.name, certificate_path(path).name]
+    return table
+
+
+def test_two_that_fill_one_table_give_what_one_gives(tmp_path: Path):
+    alone = filled(tmp_path / "alone" / "t.csv.gz", (0, 40))
+    assert len(alone) == 120
+    pd.testing.assert_frame_equal(filled(tmp_path / "apart" / "t.csv.gz", (0, 20), (20, 40)), alone)
+    pd.testing.assert_frame_equal(filled(tmp_path / "overlapping" / "t.csv.gz", (0, 30), (10, 40)), alone)
+
+
 # ---- disks of our own ---------------------------------------------------------------------------------------------------------
 
 @functools.cache

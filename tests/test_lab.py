@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+import zipfile
 from pathlib import Path
 
 import nbformat
@@ -16,7 +17,7 @@ import psutil
 import pytest
 
 from conftest import ROOT
-from nsr import lab, records
+from nsr import lab, pages, records
 from nsr.__main__ import main
 
 HEAD = """# ---
@@ -61,13 +62,19 @@ from nsr import lab
 (lab.ROOT / "pid.txt").write_text(str(os.getpid()))
 time.sleep(600)
 """
+MOODY = """
+import pandas
+from nsr import lab
+lab.write_table(pandas.DataFrame({"a": [1]}), lab.run_dir() / "table.csv.gz", {})
+assert not (lab.ROOT / "broken").exists(), "out of order"
+"""
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small project with a notebook that works, one that fails and one that never ends."""
+    """A small project with a notebook that works, one that fails, one that never ends, and one that fails while a file is there."""
     root = tmp_path_factory.mktemp("project")
-    for name, body in {"00_good": GOOD, "01_bad": "before = 1\n\n# %%\n1 / 0\n", "02_sleepy": SLEEP}.items():
+    for name, body in {"00_good": GOOD, "01_bad": "before = 1\n\n# %%\n1 / 0\n", "02_sleepy": SLEEP, "03_moody": MOODY}.items():
         path = root / "notebooks" / f"{name}.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(HEAD.format(title=f"The {name[3:]} one") + body)
@@ -237,6 +244,35 @@ def test_a_failing_notebook_leaves_its_executed_copy(project: Path, nsr_command)
     outputs = [output for cell in nbformat.read(folder / "01_bad.ipynb", 4).cells for output in cell.get("outputs", [])]
     assert any(output.output_type == "error" for output in outputs)
     assert "not complete" in (folder / "01_bad.html").read_text()
+
+
+def test_a_failing_run_stands_beside_the_finished_one_until_a_run_works(project: Path, nsr_command):
+    outputs, broken = project / "outputs" / "tiny", project / "broken"
+
+    def run() -> subprocess.CompletedProcess:
+        return nsr_command("run", "03", "--scale", "tiny", "--force", NSR_ROOT=str(project))
+
+    def files(name: str) -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in (outputs / name).iterdir()}
+
+    assert run().returncode == 0
+    finished = files("03_moody")
+    broken.touch()
+    done = run()
+    assert done.returncode == 1 and "out of order" in done.stderr
+    assert "failed_03_moody/03_moody.html" in done.stdout and "stays in" in done.stdout
+    assert files("03_moody") == finished | {"03_moody.html": files("03_moody")["03_moody.html"]}  # whose links may have changed
+    assert metrics_of(project, "03_moody")["status"] == "ok" and metrics_of(project, "failed_03_moody")["status"] == "failed"
+    assert "not complete" in (outputs / "failed_03_moody" / "03_moody.html").read_text()
+    index = (outputs / "index.html").read_text()
+    assert 'href="03_moody/03_moody.html"' in index and "a later run failed: failed_03_moody" in index
+    with zipfile.ZipFile(pages.pack(outputs)) as book:
+        assert "book/03_moody/03_moody.html" in book.namelist() and not [name for name in book.namelist() if "failed" in name]
+    broken.unlink()
+    assert run().returncode == 0
+    assert metrics_of(project, "03_moody")["status"] == "ok" and not (outputs / "failed_03_moody").exists()
+    assert "failed_" not in (outputs / "index.html").read_text()
+    assert not leftovers(project)
 
 
 def gone(pid: int) -> bool:

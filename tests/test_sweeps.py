@@ -188,6 +188,22 @@ def test_a_part_of_a_sweep_is_run_alone_and_forgets_nothing(project: Path, nsr_c
     assert pd.read_csv(table)[["name", "size", "seed"]].values.tolist() == [[n, z, s] for n, z in (("a", 1), ("a", 3), ("b", 5)) for s in (0, 1)]
 
 
+def test_two_sweeps_at_once_give_the_table_of_one(project: Path, nsr_command):
+    """The first waits in its only point while the second does the other one."""
+    path = write_sweep(project, "notebook: 00_work\ngrid: {size: [1, 4]}")
+    words = ("sweep", path, "--scale", "tiny", "--only", "size")
+    first = subprocess.Popen([sys.executable, "-m", "nsr", *words, "4"], env=dict(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        assert wait_for(lambda: marks(project, "begin") == [4], 240)
+        assert nsr_command(*words, "1").returncode == 0
+    finally:
+        (project / "go").touch()
+        assert first.wait(240) == 0
+    sweeps_folder = project / "outputs" / "tiny" / "sweeps"
+    assert pd.read_csv(sweeps_folder / "trial.csv")["doubled"].tolist() == [2, 8] and len(pd.read_csv(sweeps_folder / "trial_rows.csv.gz")) == 5
+    assert not list(sweeps_folder.glob(".*"))
+
+
 def test_a_point_may_leave_early_and_afterwards_the_notebook_runs_once_more(project: Path, nsr_command):
     path = write_sweep(project, "notebook: 00_work\npoints: [{size: 7}]\nthen: {size: 2}")
     first = nsr_command("sweep", path, "--scale", "tiny")
