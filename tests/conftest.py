@@ -16,6 +16,13 @@ settings.register_profile("nsr", deadline=None, derandomize=True, print_blob=Tru
 settings.load_profile("nsr")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def tiny_networks_are_trained_once(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """All tests of a session and the notebooks that they run share their tiny networks, also those of another worker."""
+    folder = tmp_path_factory.getbasetemp()
+    os.environ["NSR_NETWORKS"] = str((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "networks")
+
+
 @pytest.fixture(scope="session")
 def nsr_command() -> Callable[..., subprocess.CompletedProcess]:
     """`nsr_command("run", "00", cwd=..., NSR_OUTPUTS=...)` runs `python -m nsr run 00` and returns what came of it."""
