@@ -1,13 +1,18 @@
-"""Every notebook is tested twice: read, for the rules of the book; and run, at the tiny scale in a fresh kernel with a time limit."""
+"""Every notebook is tested twice: read, for the rules of the book; and run once, at the tiny scale in a fresh kernel with a time limit, \
+where the check of every exercise accepts the solution and rejects the stub and a wrong answer."""
 
 import ast
 import re
+import shutil
 from pathlib import Path
 
 import jupytext
+import nbformat
 import pytest
 
-from nsr import lab, pages
+from conftest import ROOT
+from nsr import classroom, lab, pages
+from wrong_answers import WRONG
 
 LIMIT = 180  # seconds for one notebook at the tiny scale
 NOTEBOOKS = lab.notebooks()
@@ -92,14 +97,58 @@ def test_links_lead_somewhere(path: Path):
 
 # ---- run ----------------------------------------------------------------------------------------------------------------------
 
-@pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("outputs")
+# An attempt works on a copy of the names, so that the notebook's own cells meet what they would meet without it.
+ATTEMPT = """\
+try:
+    exec({source!r}, globals().copy())
+except ({errors}) as refusal:
+    print("refused:", refusal)
+else:
+    raise RuntimeError("the check of exercise {number} accepted {what}")
+"""
+
+
+def with_attempts(path: Path) -> nbformat.NotebookNode:
+    """The notebook with two more cells before each solution: one hands in the stub, one a wrong answer, and the check must refuse both."""
+    full = jupytext.read(path)
+    copy, cells = classroom.student(full), []
+    stubs = [cell.source for cell in copy.cells if classroom.tagged(cell, "exercise")]
+    checks = [cell.source for cell in copy.cells if classroom.tagged(cell, "check")]
+    places = {exercise.solution: k for k, exercise in enumerate(classroom.exercises(full))}
+    for i, cell in enumerate(full.cells):
+        if i in places:
+            k = places[i]
+            for source, what, errors in (
+                (f"{stubs[k]}\n{checks[k]}", "its stub", "AssertionError, NotImplementedError"),
+                (f"{WRONG[path.stem][k]}\n{full.cells[i + 1].source}", "a wrong answer", "AssertionError"),
+            ):
+                cells.append(nbformat.v4.new_code_cell(ATTEMPT.format(source=source, errors=errors, number=k + 1, what=what)))
+        cells.append(cell)
+    full.cells = cells
+    return full
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The project at another place, with notebooks and outputs of its own; the rest of it, and what lies beside it, are links."""
+    root = tmp_path / "project"
+    shutil.copytree(ROOT / "notebooks", root / "notebooks", ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
+    (root / "outputs").mkdir()
+    for name in ("params", "constraints.txt", "outputs/reference"):
+        (root / name).symlink_to(ROOT / name)
+    if (ROOT.parent / "shared").exists():  # data sets may lie there
+        (tmp_path / "shared").symlink_to(ROOT.parent / "shared")
+    return root
 
 
 @each_notebook
-def test_runs_at_the_tiny_scale(path: Path, outputs: Path, nsr_command, tmp_path: Path):
-    done = nsr_command("run", path.stem, "--scale", "tiny", "--limit", str(LIMIT), cwd=tmp_path, NSR_OUTPUTS=str(outputs))
+def test_runs_at_the_tiny_scale_and_its_checks_accept_the_solutions_and_nothing_else(path: Path, project: Path, nsr_command, tmp_path: Path):
+    """One run for all: the notebook goes through, and before each solution its stub and a wrong answer are tried, and must be refused."""
+    jupytext.write(with_attempts(path), project / "notebooks" / path.name, fmt="py:percent")
+    done = nsr_command("run", path.stem, "--scale", "tiny", "--limit", str(LIMIT), cwd=tmp_path, NSR_ROOT=str(project))
     assert done.returncode == 0, done.stdout + done.stderr
-    folder = outputs / "tiny" / path.stem
+    folder = project / "outputs" / "tiny" / path.stem
     assert {f"{path.stem}.ipynb", f"{path.stem}.html", "metrics.json"} <= {file.name for file in folder.iterdir()}
+    ran = nbformat.read(folder / f"{path.stem}.ipynb", as_version=4)
+    said = "".join(output.text for cell in ran.cells for output in cell.get("outputs", []) if output.output_type == "stream")
+    assert said.count("refused: ") >= 2 * len(WRONG[path.stem])
