@@ -12,6 +12,7 @@ NOTEBOOKS = lab.notebooks()
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS.values(), ids=NOTEBOOKS.keys())
 
 
+@pytest.mark.static
 @each_notebook
 def test_every_notebook_has_the_three_rungs_in_order(path: Path):
     found = classroom.exercises(jupytext.read(path))
@@ -20,6 +21,7 @@ def test_every_notebook_has_the_three_rungs_in_order(path: Path):
     assert len(WRONG[path.stem]) == len(found)
 
 
+@pytest.mark.static
 @each_notebook
 def test_the_student_copy_differs_in_the_exercises_only(path: Path):
     full = jupytext.read(path)
@@ -36,6 +38,7 @@ def test_the_student_copy_differs_in_the_exercises_only(path: Path):
             assert theirs.source == ours.source
 
 
+@pytest.mark.slow
 def test_a_student_copy_stops_at_its_first_exercise(nsr_command, tmp_path: Path):
     done = nsr_command("student", "12", "--to", str(tmp_path / "class"))
     assert done.returncode == 0, done.stderr

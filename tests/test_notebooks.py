@@ -16,6 +16,7 @@ from wrong_answers import WRONG
 
 LIMIT = 180  # seconds for one notebook at the tiny scale
 NOTEBOOKS = lab.notebooks()
+static = pytest.mark.static
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS.values(), ids=NOTEBOOKS.keys())
 
 
@@ -25,12 +26,14 @@ def code_cells(path: Path) -> list:
 
 # ---- read ---------------------------------------------------------------------------------------------------------------------
 
+@static
 def test_there_are_notebooks_and_all_are_numbered():
     assert NOTEBOOKS
     assert {path.stem for path in lab.NOTEBOOKS.glob("*.py")} == set(NOTEBOOKS)
     assert set(NOTEBOOKS) <= set(pages.CHAPTERS)
 
 
+@static
 @each_notebook
 def test_header_names_format_and_kernel(path: Path):
     head = path.read_text().split("# %%")[0]
@@ -38,6 +41,7 @@ def test_header_names_format_and_kernel(path: Path):
     assert jupytext.read(path).metadata["kernelspec"]["name"] == "python3"
 
 
+@static
 @each_notebook
 def test_first_cell_is_the_card(path: Path):
     first = jupytext.read(path).cells[0]
@@ -47,6 +51,7 @@ def test_first_cell_is_the_card(path: Path):
     assert [label for label in pages.LABELS if not said.get(label)] == []
 
 
+@static
 @each_notebook
 def test_parameters_cell(path: Path):
     declared = lab.parameters_of(path)  # exactly one cell, flat literals, plain annotations; or it raises
@@ -58,6 +63,7 @@ def test_parameters_cell(path: Path):
     assert all(re.search(r"\S  # \w", line) for line in source.splitlines()), "every parameter has a comment"
 
 
+@static
 @each_notebook
 def test_no_magics_and_no_working_directory(path: Path):
     for cell in code_cells(path):
@@ -66,6 +72,7 @@ def test_no_magics_and_no_working_directory(path: Path):
         assert "chdir" not in cell.source and "getcwd" not in cell.source
 
 
+@static
 @each_notebook
 def test_every_parameter_is_used(path: Path):
     cells = [cell for cell in code_cells(path) if "parameters" not in cell.metadata.get("tags", [])]
@@ -74,18 +81,21 @@ def test_every_parameter_is_used(path: Path):
     assert set(lab.parameters_of(path)) - {"scale", "seed"} <= used
 
 
+@static
 @each_notebook
 @pytest.mark.parametrize("scale", lab.SCALES)
 def test_params_files_fit(path: Path, scale: str):
     lab.settle(path, scale)  # every key declared, every value of the right kind; or it raises
 
 
+@static
 @pytest.mark.parametrize("scale", lab.SCALES)
 def test_params_files_name_only_notebooks(scale: str):
     assert (lab.PARAMS / f"{scale}.yaml").exists()
     assert set(lab.params(scale)) <= set(NOTEBOOKS)
 
 
+@static
 @each_notebook
 def test_links_lead_somewhere(path: Path):
     for cell in jupytext.read(path).cells:
@@ -141,6 +151,7 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 @each_notebook
 def test_runs_at_the_tiny_scale_and_its_checks_accept_the_solutions_and_nothing_else(path: Path, project: Path, nsr_command, tmp_path: Path):
     """One run for all: the notebook goes through, and before each solution its stub and a wrong answer are tried, and must be refused."""

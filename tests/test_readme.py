@@ -8,6 +8,7 @@ import pytest
 from conftest import ROOT
 from nsr import lab, pages
 
+pytestmark = pytest.mark.static
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
