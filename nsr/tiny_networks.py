@@ -22,7 +22,7 @@ except ImportError:  # Windows has none: two processes may then train the same n
     fcntl = None
 
 
-def tiny_network(kind: str) -> Trained:
+def tiny_network(kind: str, device: str = "cpu") -> Trained:
     """The tiny network of this kind, trained now unless that has been done before."""
     settings = read_settings(kind, "tiny")
     place = networks_folder() / f"{kind}-{recipe_digest(settings)}"
@@ -32,7 +32,7 @@ def tiny_network(kind: str) -> Trained:
             _train_into(place, settings)
         except OSError:  # nothing can be kept here; the network is needed all the same
             final = train(settings, Path(tempfile.mkdtemp(prefix="nsr-tiny-")))
-    return load_folder(final, f"tiny/{kind}")
+    return load_folder(final, f"tiny/{kind}", device)
 
 
 def networks_folder() -> Path:

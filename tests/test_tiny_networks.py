@@ -60,7 +60,7 @@ def test_a_training_that_fails_leaves_nothing_that_is_taken_for_a_network(traini
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr(tiny_networks, "train", interrupted)
         tiny_networks.tiny_network("nesymres")
-    assert [path.suffix for path in (tmp_path / "networks").iterdir()] == [".lock"]
+    assert [path for path in (tmp_path / "networks").iterdir() if path.suffix != ".lock"] == []
     assert tiny_networks.tiny_network("nesymres").history[-1]["step"] == 4
 
 
