@@ -138,6 +138,20 @@ def with_attempts(path: Path) -> nbformat.NotebookNode:
     return full
 
 
+def test_an_attempt_is_an_error_if_it_is_accepted_and_leaves_no_names(capsys: pytest.CaptureFixture):
+    def attempt(source: str) -> dict:
+        names = {"known": 1}
+        exec(ATTEMPT.format(source=source, errors="AssertionError", number=1, what="its stub"), names)
+        return names
+
+    with pytest.raises(RuntimeError, match="the check of exercise 1 accepted its stub"):
+        attempt("answer = known\nassert answer == 1")
+    with pytest.raises(NameError):
+        attempt("assert answer == 1")
+    assert attempt("known = 2\nanswer = 5\nassert known == 1, 'not so'").keys() - {"__builtins__"} == {"known"}
+    assert capsys.readouterr().out == "refused: not so\n"
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """The project at another place, with notebooks and outputs of its own; the rest of it, and what lies beside it, are links."""
