@@ -1,7 +1,7 @@
 # The two commands: `make run` executes the book, `make test` checks it. Both need Python 3.11 or newer, and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lab bench clean
+.PHONY: help run test quick lab bench clean
 
 export PYTHONUTF8 := 1
 SCALE  ?= laptop
@@ -11,6 +11,9 @@ PYTHON ?= $(shell for p in python3 python python3.14 python3.13 python3.12 pytho
 VENV   := .venv
 PY     := $(VENV)/bin/python
 READY  := $(VENV)/.installed
+# Tests that only read files fail within seconds; the others share the cores, in the order of tests/conftest.py.
+READ   := tests/test_project.py tests/test_readme.py tests/test_classroom.py tests/test_notebooks.py
+WORKERS = -n $(shell $(PY) -c 'from nsr.records import cores; print(cores())') --dist=loadgroup --no-loadscope-reorder
 VIEWER := $(VENV)/share/jupyter/lab/settings/overrides.json
 
 help:  ## show this list
@@ -20,7 +23,12 @@ run: $(READY)  ## execute every notebook into outputs/laptop (SCALE=tiny or pape
 	@$(PY) -m nsr run all --scale $(SCALE)
 
 test: $(READY)  ## run every test, notebooks at the tiny scale included
-	@$(PY) -m pytest
+	@$(PY) -m pytest -q -m static $(READ)
+	@$(PY) -m pytest $(WORKERS) -m "not static"
+
+quick: $(READY)  ## run the tests that take seconds: no notebook is executed, no network trained
+	@$(PY) -m pytest -q -m static $(READ)
+	@$(PY) -m pytest $(WORKERS) -m "not static and not slow"
 
 lab: $(READY) $(VIEWER)  ## open the notebooks in JupyterLab
 	@$(PY) -m jupyterlab notebooks/00_start_here.py

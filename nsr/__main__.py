@@ -23,7 +23,7 @@ def unusable(error: ImportError) -> str:
 try:
     import yaml
 
-    from nsr import classroom, lab, sweeps
+    from nsr import classroom, kernel, lab, sweeps
 except ImportError as error:
     sys.exit(unusable(error))
 
@@ -136,5 +136,6 @@ def speak_unicode() -> None:
 
 if __name__ == "__main__":
     speak_unicode()
+    kernel.spare_grammar()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that a kernel we started is ended too
     sys.exit(main())

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -18,7 +17,7 @@ import numpy as np
 from nsr.benchmarks import test_set as make_test_set
 from nsr.bias import ACCURATE, Interval, TrainingSet, tidy, wilson
 from nsr.canonical import template_of
-from nsr.checkpoint import Trained, load, load_folder
+from nsr.checkpoint import Trained, load
 from nsr.devices import best_device
 from nsr.engine import Budget, Strategy, solve_all
 from nsr.expressions import Template, is_valid
@@ -28,9 +27,8 @@ from nsr.items import ItemRecipe
 from nsr.problem import Problem, noisy
 from nsr.records import short
 from nsr.results import Result
-from nsr.settings import read_settings
+from nsr.tiny_networks import tiny_network
 from nsr.traces import COLUMN, trace_of
-from nsr.training import train
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,14 +75,11 @@ class Row:
 
 
 def network_for(weights: str, kind: str = "nesymres") -> Trained:
-    """The network that a chapter studies: loaded by name, or with an empty name a tiny one of its kind, trained on the spot.
+    """The network that a chapter studies: loaded by name, or with an empty name a tiny one of its kind, trained when it is first wanted.
 
     It is on the GPU if there is one.
     """
-    if weights:
-        return load(weights, best_device())
-    final = train(read_settings(kind, "tiny"), Path(tempfile.mkdtemp(prefix="nsr-tiny-")))
-    return load_folder(final, f"tiny/{kind}", best_device())
+    return load(weights, best_device()) if weights else tiny_network(kind, best_device())
 
 
 def problems_of(trained: Trained, test_set: str, seed: int = 0, n_problems: int = N_PROBLEMS, n_points: int = N_POINTS) -> list[Problem]:

@@ -15,19 +15,22 @@ import re
 import secrets
 import shutil
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import psutil
 import yaml
 
 from nsr import kernel, pages, pins
 from nsr.publishing import FAILED, publish
 from nsr.records import (  # noqa: F401  what notebooks call as lab.something
-    EVERY, OUTPUTS, PACKAGE, REFERENCE, ROOT, atomic_write, birth_certificate, clock, digest, figure_dir, git_state, headless, progress,
+    EVERY, OUTPUTS, PACKAGE, REFERENCE, ROOT, atomic_write, birth_certificate, clock, cores, digest, figure_dir, git_state, headless, progress,
     read_table, record, run_dir, short, timed, to_json, uses, write_table,
 )
 
@@ -234,9 +237,7 @@ def run_all(scale: str, *, limit: float | None = None, force: bool = False, only
     if only == "all" and overrides:
         raise LabError("Parameters are given to one notebook, not to all of them: python -m nsr run NN -p name value.")
     failed = []
-    for number, name in enumerate(names, start=1):
-        label = f"[{number}/{len(names)}] {name}"
-        metrics = run(name, scale, overrides, limit=limit, force=force, tell=teller(label))
+    for label, name, metrics in _runs(names, scale, overrides=overrides, limit=limit, force=force):
         page = short(metrics["folder"] / f"{name}.html")
         ending = f"{metrics['status']} in {clock(metrics['seconds'])}" if metrics["fresh"] else "up to date"
         beside = metrics["folder"].name.startswith(FAILED)
@@ -256,18 +257,79 @@ def run_all(scale: str, *, limit: float | None = None, force: bool = False, only
     return 1 if failed else 0
 
 
+def _runs(names: Sequence[str], scale: str, **options: Any) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Run notebooks, several at a time where there is room, and yield each as it ends: its label, its name and its metrics.
+
+    We only wait for the kernels' processes, so threads are enough; whoever stops us stops the kernels too.
+    """
+    labels = {name: f"[{number}/{len(names)}] {name}" for number, name in enumerate(names, start=1)}
+    at_once = _room(scale, len(names))
+    if at_once == 1:
+        for name, label in labels.items():
+            yield label, name, run(name, scale, tell=teller(label), **options)
+        return
+    stop, lines = threading.Event(), {}
+
+    def follow(name: str) -> dict[str, Any]:
+        tell = teller(labels[name], lines)
+
+        def tell_or_stop(line: str) -> None:
+            if stop.is_set():
+                raise LabError(f"{name} was stopped.")
+            tell(line)
+
+        try:
+            return run(name, scale, tell=tell_or_stop, **options)
+        finally:
+            lines.pop(labels[name], None)
+
+    with _threads_for_each(max(1, cores() // at_once)), ThreadPoolExecutor(at_once) as pool:
+        try:
+            waiting = {pool.submit(follow, name): name for name in names}
+            for done in as_completed(waiting):
+                yield labels[waiting[done]], waiting[done], done.result()
+        finally:
+            stop.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _room(scale: str, n_notebooks: int) -> int:
+    """How many notebooks may run at a time: one per core and 2 GB of free memory. At the paper's scale each wants the whole machine."""
+    return 1 if scale == "paper" else max(1, min(cores(), n_notebooks, psutil.virtual_memory().available // 2**31))
+
+
+@contextlib.contextmanager
+def _threads_for_each(n: int) -> Iterator[None]:
+    """Kernels that start meanwhile use so many threads, unless the reader has said how many."""
+    names = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMBA")]
+    ours = [name for name in names if name not in os.environ]
+    os.environ.update(dict.fromkeys(ours, str(n)))
+    try:
+        yield
+    finally:
+        for name in ours:
+            del os.environ[name]
+
+
 CLEAR = "\r\033[K" if sys.stdout.isatty() else ""
 
 
-def teller(label: str) -> Callable[[str], None]:
-    """For a person a line that keeps changing; for a log a plain line at most every ten seconds."""
+def teller(label: str, others: dict[str, str] | None = None) -> Callable[[str], None]:
+    """For a person a line that keeps changing; for a log a plain line at most every ten seconds.
+
+    `others` are the lines of what runs at the same time, by label: one line shows all of them.
+    """
     person, last = sys.stdout.isatty(), 0.0
 
     def tell(line: str) -> None:
         nonlocal last
         if person:
             width = shutil.get_terminal_size().columns - 1
-            print(f"{CLEAR}{label}: {line}"[: width + len(CLEAR)], end="", flush=True)
+            words = f"{label}: {line}"
+            if others is not None:
+                others[label] = line
+                words = " | ".join(f"{name.partition('_')[0]}: {said}" for name, said in sorted(others.items()))
+            print(f"{CLEAR}{words}"[: width + len(CLEAR)], end="", flush=True)
         elif time.monotonic() - last >= EVERY:
             if last:  # nothing is said about a notebook that takes less than ten seconds
                 print(f"{label}: {line}", flush=True)

@@ -1,4 +1,5 @@
-"""The book in a real browser: JupyterLab as `make lab` starts it, and the pages as they lie in a folder. Pictures go to outputs/browser."""
+"""The book in a real browser: JupyterLab as `make lab` starts it, with tiny chapters, and the pages as they lie in a folder. Pictures go to
+outputs/browser."""
 
 import html
 import json
@@ -41,12 +42,24 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
 
 # ---- JupyterLab ---------------------------------------------------------------------------------------------------------------
 
+def make_tiny(path: Path) -> None:
+    """Write the parameters of the tiny scale into a copy of a notebook, as a reader would change them by hand."""
+    text = path.read_text()
+    for name, value in lab.settle(path, "tiny").items():
+        text, changed = re.subn(rf"^({name}: \w+ = ).*?(  # .*)$", lambda line: f"{line[1]}{value!r}{line[2]}", text, count=1, flags=re.MULTILINE)
+        assert changed == 1, name
+    path.write_text(text)
+    assert {name: parameter.default for name, parameter in lab.parameters_of(path).items()} == lab.settle(path, "tiny")
+
+
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
     """`make lab` in a copy of the project, whose environment is the one we are in, with settings of its own; address and token."""
     home = tmp_path_factory.mktemp("lab")
     project, config, runtime = home / "project", home / "config", home / "runtime"
     shutil.copytree(ROOT / "notebooks", project / "notebooks")
+    for name in CONTROLS:
+        make_tiny(project / "notebooks" / f"{name}.py")
     for name in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, project)
     python = project / ".venv" / "bin" / "python"

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
@@ -311,6 +312,57 @@ def test_no_kernel_outlives_a_runner_that_is_killed(project: Path):
         runner.send_signal(signal.SIGKILL)
         runner.wait()
     assert wait_for(lambda: gone(int(pid.read_text())))
+
+
+MEETING = """
+import os, time
+from nsr import lab
+with open(lab.ROOT / "here.txt", "a") as here:
+    here.write(f"{os.getpid()}\\n")
+while len((lab.ROOT / "here.txt").read_text().split()) < 2:
+    time.sleep(0.05)
+while (lab.ROOT / "forever").exists():
+    time.sleep(0.05)
+lab.record(threads=os.environ["OMP_NUM_THREADS"])
+"""
+
+
+@pytest.fixture
+def meeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], subprocess.Popen]:
+    """Two notebooks that end only when both have begun; and how to run them, with two cores whatever this machine has."""
+    for name in ("00_one", "01_other"):
+        records.atomic_write(tmp_path / "notebooks" / f"{name}.py", HEAD.format(title=name) + MEETING)
+    code = "import sys; from nsr import lab; from nsr.__main__ import main; lab.cores = lambda: 2; sys.exit(main(sys.argv[1:]))"
+    for name in ("OMP", "MKL", "OPENBLAS", "NUMBA"):
+        monkeypatch.delenv(f"{name}_NUM_THREADS", raising=False)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "NSR_ROOT": str(tmp_path)}
+    return lambda: subprocess.Popen([sys.executable, "-c", code, "run", "all", "--scale", "tiny"], env=environment, cwd=tmp_path,
+                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def test_notebooks_run_at_the_same_time_with_one_thread_each(meeting, tmp_path: Path):
+    running = meeting()
+    said = running.communicate(timeout=170)[0]
+    assert running.returncode == 0, said
+    assert "[1/2] 00_one: ok in" in said and "[2/2] 01_other: ok in" in said and said.splitlines()[-1].startswith("The book: ")
+    assert [metrics_of(tmp_path, name)["results"]["threads"] for name in ("00_one", "01_other")] == ["1", "1"]
+    index = (tmp_path / "outputs" / "tiny" / "index.html").read_text()
+    assert "00_one/00_one.html" in index and "01_other/01_other.html" in index
+    assert not leftovers(tmp_path)
+
+
+def test_whoever_stops_the_book_stops_every_kernel(meeting, tmp_path: Path):
+    (tmp_path / "forever").touch()
+    running, here = meeting(), tmp_path / "here.txt"
+    try:
+        assert wait_for(lambda: here.exists() and len(here.read_text().split()) == 2, 120)
+        running.send_signal(signal.SIGINT)
+        said = running.communicate(timeout=60)[0]
+    finally:
+        running.kill()
+    assert running.returncode == 130 and "Stopped." in said and "Traceback" not in said, said
+    assert all(gone(int(pid)) for pid in here.read_text().split())
+    assert not leftovers(tmp_path)
 
 
 def test_outputs_that_cannot_be_written_are_a_sentence(project: Path, nsr_command, tmp_path: Path):

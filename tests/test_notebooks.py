@@ -1,16 +1,24 @@
-"""Every notebook is tested twice: read, for the rules of the book; and run, at the tiny scale in a fresh kernel with a time limit."""
+"""Every notebook is tested twice: read, for the rules of the book; and run once, at the tiny scale in a fresh kernel with a time limit, \
+where the check of every exercise accepts the solution and rejects the stub and a wrong answer."""
 
 import ast
+import os
 import re
+import shutil
 from pathlib import Path
 
 import jupytext
+import nbformat
 import pytest
 
-from nsr import lab, pages
+from conftest import ROOT
+from nsr import classroom, lab, pages
+from wrong_answers import WRONG
 
-LIMIT = 180  # seconds for one notebook at the tiny scale
+MOST = 180  # seconds of processor for one notebook at the tiny scale, whatever else the machine does
+LIMIT = 1200  # seconds after which a notebook hangs
 NOTEBOOKS = lab.notebooks()
+static = pytest.mark.static
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS.values(), ids=NOTEBOOKS.keys())
 
 
@@ -20,12 +28,14 @@ def code_cells(path: Path) -> list:
 
 # ---- read ---------------------------------------------------------------------------------------------------------------------
 
+@static
 def test_there_are_notebooks_and_all_are_numbered():
     assert NOTEBOOKS
     assert {path.stem for path in lab.NOTEBOOKS.glob("*.py")} == set(NOTEBOOKS)
     assert set(NOTEBOOKS) <= set(pages.CHAPTERS)
 
 
+@static
 @each_notebook
 def test_header_names_format_and_kernel(path: Path):
     head = path.read_text().split("# %%")[0]
@@ -33,6 +43,7 @@ def test_header_names_format_and_kernel(path: Path):
     assert jupytext.read(path).metadata["kernelspec"]["name"] == "python3"
 
 
+@static
 @each_notebook
 def test_first_cell_is_the_card(path: Path):
     first = jupytext.read(path).cells[0]
@@ -42,6 +53,7 @@ def test_first_cell_is_the_card(path: Path):
     assert [label for label in pages.LABELS if not said.get(label)] == []
 
 
+@static
 @each_notebook
 def test_parameters_cell(path: Path):
     declared = lab.parameters_of(path)  # exactly one cell, flat literals, plain annotations; or it raises
@@ -53,6 +65,7 @@ def test_parameters_cell(path: Path):
     assert all(re.search(r"\S  # \w", line) for line in source.splitlines()), "every parameter has a comment"
 
 
+@static
 @each_notebook
 def test_no_magics_and_no_working_directory(path: Path):
     for cell in code_cells(path):
@@ -61,6 +74,7 @@ def test_no_magics_and_no_working_directory(path: Path):
         assert "chdir" not in cell.source and "getcwd" not in cell.source
 
 
+@static
 @each_notebook
 def test_every_parameter_is_used(path: Path):
     cells = [cell for cell in code_cells(path) if "parameters" not in cell.metadata.get("tags", [])]
@@ -69,18 +83,21 @@ def test_every_parameter_is_used(path: Path):
     assert set(lab.parameters_of(path)) - {"scale", "seed"} <= used
 
 
+@static
 @each_notebook
 @pytest.mark.parametrize("scale", lab.SCALES)
 def test_params_files_fit(path: Path, scale: str):
     lab.settle(path, scale)  # every key declared, every value of the right kind; or it raises
 
 
+@static
 @pytest.mark.parametrize("scale", lab.SCALES)
 def test_params_files_name_only_notebooks(scale: str):
     assert (lab.PARAMS / f"{scale}.yaml").exists()
     assert set(lab.params(scale)) <= set(NOTEBOOKS)
 
 
+@static
 @each_notebook
 def test_links_lead_somewhere(path: Path):
     for cell in jupytext.read(path).cells:
@@ -92,14 +109,81 @@ def test_links_lead_somewhere(path: Path):
 
 # ---- run ----------------------------------------------------------------------------------------------------------------------
 
-@pytest.fixture(scope="module")
-def outputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("outputs")
+# An attempt works on a copy of the names, so that the notebook's own cells meet what they would meet without it.
+ATTEMPT = """\
+try:
+    exec({source!r}, globals().copy())
+except ({errors}) as refusal:
+    print("refused:", refusal)
+else:
+    raise RuntimeError("the check of exercise {number} accepted {what}")
+"""
 
 
+def with_attempts(path: Path) -> nbformat.NotebookNode:
+    """The notebook with two more cells before each solution: one hands in the stub, one a wrong answer, and the check must refuse both."""
+    full = jupytext.read(path)
+    copy, cells = classroom.student(full), []
+    stubs = [cell.source for cell in copy.cells if classroom.tagged(cell, "exercise")]
+    checks = [cell.source for cell in copy.cells if classroom.tagged(cell, "check")]
+    places = {exercise.solution: k for k, exercise in enumerate(classroom.exercises(full))}
+    for i, cell in enumerate(full.cells):
+        if i in places:
+            k = places[i]
+            for source, what, errors in (
+                (f"{stubs[k]}\n{checks[k]}", "its stub", "AssertionError, NotImplementedError"),
+                (f"{WRONG[path.stem][k]}\n{full.cells[i + 1].source}", "a wrong answer", "AssertionError"),
+            ):
+                cells.append(nbformat.v4.new_code_cell(ATTEMPT.format(source=source, errors=errors, number=k + 1, what=what)))
+        cells.append(cell)
+    full.cells = cells
+    return full
+
+
+def test_an_attempt_is_an_error_if_it_is_accepted_and_leaves_no_names(capsys: pytest.CaptureFixture):
+    def attempt(source: str) -> dict:
+        names = {"known": 1}
+        exec(ATTEMPT.format(source=source, errors="AssertionError", number=1, what="its stub"), names)
+        return names
+
+    with pytest.raises(RuntimeError, match="the check of exercise 1 accepted its stub"):
+        attempt("answer = known\nassert answer == 1")
+    with pytest.raises(NameError):
+        attempt("assert answer == 1")
+    assert attempt("known = 2\nanswer = 5\nassert known == 1, 'not so'").keys() - {"__builtins__"} == {"known"}
+    assert capsys.readouterr().out == "refused: not so\n"
+
+
+def processor_seconds() -> float:
+    """What the processes that we started and that have ended have used, with all that those started."""
+    used = os.times()
+    return used.children_user + used.children_system
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The project at another place, with notebooks and outputs of its own; the rest of it, and what lies beside it, are links."""
+    root = tmp_path / "project"
+    shutil.copytree(ROOT / "notebooks", root / "notebooks", ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
+    (root / "outputs").mkdir()
+    for name in ("params", "constraints.txt", "outputs/reference"):
+        (root / name).symlink_to(ROOT / name)
+    if (ROOT.parent / "shared").exists():  # data sets may lie there
+        (tmp_path / "shared").symlink_to(ROOT.parent / "shared")
+    return root
+
+
+@pytest.mark.slow
 @each_notebook
-def test_runs_at_the_tiny_scale(path: Path, outputs: Path, nsr_command, tmp_path: Path):
-    done = nsr_command("run", path.stem, "--scale", "tiny", "--limit", str(LIMIT), cwd=tmp_path, NSR_OUTPUTS=str(outputs))
+def test_runs_at_the_tiny_scale_and_its_checks_accept_the_solutions_and_nothing_else(path: Path, project: Path, nsr_command, tmp_path: Path):
+    """One run for all: the notebook goes through, and before each solution its stub and a wrong answer are tried, and must be refused."""
+    jupytext.write(with_attempts(path), project / "notebooks" / path.name, fmt="py:percent")
+    before = processor_seconds()
+    done = nsr_command("run", path.stem, "--scale", "tiny", "--limit", str(LIMIT), cwd=tmp_path, NSR_ROOT=str(project), timeout=LIMIT + 120)
     assert done.returncode == 0, done.stdout + done.stderr
-    folder = outputs / "tiny" / path.stem
+    assert processor_seconds() - before < MOST
+    folder = project / "outputs" / "tiny" / path.stem
     assert {f"{path.stem}.ipynb", f"{path.stem}.html", "metrics.json"} <= {file.name for file in folder.iterdir()}
+    ran = nbformat.read(folder / f"{path.stem}.ipynb", as_version=4)
+    said = "".join(output.text for cell in ran.cells for output in cell.get("outputs", []) if output.output_type == "stream")
+    assert said.count("refused: ") >= 2 * len(WRONG[path.stem])

@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 
 from conftest import ROOT
 
+pytestmark = pytest.mark.static
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 BROUGHT = {"sklearn", "yaml", "IPython", "traitlets", "pygments", "llvmlite"}  # other names, or parts of a declared package that it always brings
 SOURCES = sorted([*(ROOT / "nsr").rglob("*.py"), *(ROOT / "notebooks").glob("*.py")])

@@ -13,6 +13,7 @@ from nsr import lab, pages, paper, scaling
 from nsr.comparison import KEY, at_equal_cost, flagged, paired, row_of
 from nsr.traces import stopped_at
 
+pytestmark = pytest.mark.static
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
