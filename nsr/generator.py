@@ -18,7 +18,7 @@ from numba import njit
 
 from nsr.canonical import canonical, is_reduced
 from nsr.compiling import COMPILE
-from nsr.expressions import ARITY, CONSTANT, SIMPLIFIED, Prefix, Template, Vocabulary
+from nsr.expressions import ARITY, SIMPLIFIED, Prefix, Template, Vocabulary
 
 CHUNK = 500  # raw draws that share a random stream: the unit of work, whatever the number of processes
 _INVERSES = frozenset({("exp", "log"), ("log", "exp"), ("sin", "asin"), ("asin", "sin"), ("pow2", "sqrt"), ("sqrt", "pow2"),

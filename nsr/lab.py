@@ -9,6 +9,7 @@ What a notebook itself needs of the laboratory is in `nsr.records`, and can be h
 """
 
 import ast
+import contextlib
 import json
 import os
 import re
