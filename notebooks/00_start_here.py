@@ -42,14 +42,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 from IPython.display import Markdown
 
-from nsr import lab
-from nsr.canonical import strip
-from nsr.expressions import arity, depth
-from nsr.figures import BLUE, GREEN, GREY, INK, RED, draw_tree, save, use_style
-from nsr.notation import to_infix, to_latex
-from nsr.numerics import evaluate
-from nsr.pages import CHAPTERS
-from nsr.parsing import parse
+from nsr import book
+from nsr.book import CHAPTERS
+from nsr.evidence import BLUE, GREEN, GREY, INK, RED, draw_tree, save, use_style
+from nsr.formulas import arity, depth, parse, strip, to_infix, to_latex
+from nsr.numbers import evaluate
 
 use_style()
 
@@ -117,7 +114,7 @@ print("verdict   ", verdict(formula))
 # chapter has a cell like this one.
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import Text, interact
 
     @interact(text=Text(formula, description="formula", continuous_update=False))
@@ -176,13 +173,13 @@ plt.show()
 # Each is a notebook of its own and can be read alone. The last column is read off the folder, so what it calls ready is there.
 
 # %%
-ready = lab.notebooks()
+ready = book.notebooks()
 lines = ["| | chapter | about | |", "|---|---|---|---|"]
 for name in sorted(CHAPTERS | ready):
     title, about = name[3:].replace("_", " "), CHAPTERS.get(name, "")
     chapter = f"[{title}]({name}.py)" if name in ready else title
     lines.append(f"| {name[:2]} | {chapter} | {about} | {'ready' if name in ready else 'to come'} |")
-lab.record(chapters_ready=len(ready))
+book.record(chapters_ready=len(ready))
 Markdown("\n".join(lines))
 
 # %% [markdown]

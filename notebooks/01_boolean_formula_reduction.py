@@ -48,12 +48,13 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nsr import lab
-from nsr.expressions import FULL, is_valid
-from nsr.figures import BLUE, ORANGE, RED, SKY, save, use_style
-from nsr.numerics import evaluate, fit_constants
-from nsr.theory import LastTokenProblem, boolean, circuits, experiment, proof_circuits, reduce_formula
-from nsr.theory import reduction
+from nsr import book
+from nsr.evidence import BLUE, ORANGE, RED, SKY, save, use_style
+from nsr.formulas import FULL, is_valid
+from nsr.numbers import evaluate, fit_constants
+from nsr.theory import (
+    LastTokenProblem, boolean, circuits, experiment, proof_circuits, reduce_formula, reduction,
+)
 from nsr.theory.drawings import (
     bracket_picture, draw_circuit, draw_classes, experiment_picture, growth_picture, reduction_picture,
 )
@@ -230,7 +231,7 @@ save(reduction_picture(formula), "reduction");
 # bar wins. If somebody is there, the next cell lets you type your own formula (`&`, `|`, `~` are fine).
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import Text, interact
 
     @interact(typed=Text(formula, description="formula", continuous_update=False))
@@ -250,7 +251,7 @@ if not lab.headless():
 
 # %%
 everything = [t for n in range(1, max_size + 1) for t in boolean.formulae(n)]
-listed = lab.progress(everything, label="formulae")
+listed = book.progress(everything, label="formulae")
 symbols_of = [reduction.to_prefix(reduction.or_free(t)) for t in listed]
 prefixes = [("add", *reduction.to_tokens(symbols)) for symbols in symbols_of]
 losses = reduction.exact_losses(prefixes)  # (N, 3): four times the loss of x1, x2, C
@@ -540,7 +541,7 @@ if scale == "tiny" or not (recompute or stored):
 if recompute or scale == "tiny" or not stored:
     table, source = experiment.run(setting, layers, seeds), "trained on this page"
 else:
-    table, source = lab.read_table(experiment.TABLE), f"reference table {lab.short(experiment.TABLE)}"
+    table, source = book.read_table(experiment.TABLE), f"reference table {book.short(experiment.TABLE)}"
 there, wanted = len(table[table.n_layers > 0].groupby(["n_layers", "seed"])), len(layers) * len(seeds)
 print(f"{source}: {there} of {wanted} networks, {setting.steps:,} steps each")
 if there < wanted:
@@ -621,7 +622,7 @@ verdicts = [
     ("length m, d variables", "padded in fours, extra variables constant", "holds, mended"),
     ("Transformers lack the capacity", learned, "asymptotic: no experiment can tell"),
 ]
-lab.record(formulae_checked=len(everything), accuracy_deepest=at_depth, accuracy_longer=on_longer)
+book.record(formulae_checked=len(everything), accuracy_deepest=at_depth, accuracy_longer=on_longer)
 pd.DataFrame(verdicts, columns=["paper", "ours", "verdict"]).style.hide(axis="index")
 
 # %% [markdown]

@@ -52,20 +52,15 @@ import pandas as pd
 import torch
 from IPython.display import Markdown
 
-from nsr import lab
-from nsr.benchmarks import TEST_SETS, size, test_templates
-from nsr.bias import wilson
-from nsr.canonical import canonical, family, fingerprint, is_reduced
-from nsr.expressions import ARITY, SIMPLIFIED, depth
-from nsr.figures import BLUE, GREEN, GREY, ORANGE, RED, draw_tree, save, use_style
-from nsr.generator import TreeRecipe, draw_templates, raw_draws, template_from
-from nsr.generator import training_draws, tree_counts
-from nsr.items import TemplateBank, sample_items
-from nsr.model import half_bits
-from nsr.notation import to_infix
-from nsr.numerics import evaluate, fit_constants
-from nsr.parsing import parse
-from nsr.saturation import saturate
+from nsr import book
+from nsr.data import (
+    TEST_SETS, TemplateBank, TreeRecipe, draw_templates, raw_draws, sample_items, size, template_from,
+    test_templates, training_draws, tree_counts,
+)
+from nsr.evidence import BLUE, GREEN, GREY, ORANGE, RED, draw_tree, save, use_style, wilson
+from nsr.formulas import ARITY, SIMPLIFIED, canonical, depth, family, is_reduced, parse, saturate, to_infix
+from nsr.network import half_bits
+from nsr.numbers import evaluate, fingerprint, fit_constants
 
 use_style()
 tree_rng, coin_rng, item_rng, fit_rng = np.random.default_rng(seed).spawn(4)
@@ -221,7 +216,7 @@ plt.show()
 # the left, in which $x_1$ occurs twice in one sum, is lost. For a person there are sliders: how soon does nearly everything get lost?
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import IntSlider, interact
 
     @interact(n_operators=IntSlider(4, 1, 8, description="operators"),
@@ -435,7 +430,7 @@ distinct = list(dict.fromkeys(draw_templates(min(largest_set, 20000), recipe, se
 prints = Counter(fingerprint(t) for t in distinct)
 collisions = sum(count - 1 for count in prints.values())
 print(f"{len(distinct)} templates, {collisions} collisions of fingerprints")
-lab.record(templates=len(distinct), functional_collisions=collisions)
+book.record(templates=len(distinct), functional_collisions=collisions)
 assert collisions == 0
 
 # %% [markdown]
@@ -466,7 +461,7 @@ low, high = wilson(respelled, len(unseen))[-2:]
 print(f"{len(training)} training templates form {len(families)} families")
 print(f"{respelled} of {len(unseen)} unseen templates belong to a known family:",
       f"{respelled / len(unseen):.0%} (95 %: {low:.0%} to {high:.0%})")
-lab.record(training_families=len(families), unseen_of_known_family=respelled / len(unseen))
+book.record(training_families=len(families), unseen_of_known_family=respelled / len(unseen))
 assert 0 < respelled < len(unseen)
 
 # %% [markdown]

@@ -49,18 +49,13 @@ import torch
 import torch.nn.functional as F
 from IPython.display import Markdown
 
-from nsr import lab
-from nsr.bias import wilson
-from nsr.evaluation import network_for
-from nsr.expressions import END, START, SIMPLIFIED
-from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, save, use_style
-from nsr.generator import training_draws
-from nsr.items import TemplateBank, sample_items
-from nsr.model import PUBLISHED, Config, Network, half_bits
-from nsr.notation import to_infix
-from nsr.optim import learning_rate, make_optimisers
-from nsr.settings import read_settings
-from nsr.training import greedy
+from nsr import book
+from nsr.data import TemplateBank, sample_items, training_draws
+from nsr.evidence import BLUE, GREEN, GREY, INK, ORANGE, RED, network_for, save, use_style, wilson
+from nsr.formulas import END, SIMPLIFIED, START, to_infix
+from nsr.network import (
+    PUBLISHED, Config, Network, greedy, half_bits, learning_rate, make_optimisers, read_settings,
+)
 
 use_style()
 item_rng, overfit_rng, probe_rng = np.random.default_rng(seed).spawn(3)
@@ -215,7 +210,7 @@ optimisers = make_optimisers(small, "muon", lr=2e-3, muon_lr=1e-2)
 
 # %%
 losses, believed = [], []  # a number and an (8, L) array per step
-for _ in lab.progress(range(overfit_steps), label="eight formulas"):
+for _ in book.progress(range(overfit_steps), label="eight formulas"):
     logits = small(seen, None, table[:, :-1])
     loss = F.cross_entropy(logits.flatten(0, 1), table[:, 1:].flatten(), ignore_index=0)
     loss.backward()
@@ -265,7 +260,7 @@ plt.show()
 # there is a slider through the steps.
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import IntSlider, interact
 
     @interact(step=IntSlider(0, 0, overfit_steps - 1, description="step"))
@@ -290,12 +285,12 @@ if not lab.headless():
 # %%
 trained = network_for(weights)
 if weights:
-    lab.uses(trained.folder / "about.json")
+    book.uses(trained.folder / "about.json")
 about, settings = trained.about, trained.settings
 parameters = sum(p.numel() for p in trained.network.parameters())
 keys = ["draws", "min_operators", "max_operators", "points_max", "width", "encoder_blocks"]
 keys += ["decoder_layers", "batch", "steps", "optimiser", "muon_lr", "schedule"]
-lab.record(parameters=parameters, final_loss=trained.history[-1]["loss"])
+book.record(parameters=parameters, final_loss=trained.history[-1]["loss"])
 pd.Series({"parameters": parameters, **{key: settings[key] for key in keys}}, name=trained.name).to_frame()
 
 # %% [markdown]
@@ -358,14 +353,14 @@ pd.DataFrame(rows, columns=columns)
 # the table that is read here.
 
 # %%
-bar, table_path = 0.40, lab.REFERENCE / "laptop" / "results" / "beam.csv.gz"
+bar, table_path = 0.40, book.REFERENCE / "laptop" / "results" / "beam.csv.gz"
 if weights and table_path.exists():
-    table = lab.read_table(table_path)
+    table = book.read_table(table_path)
     rows = table[(table.test_set == "baseline") & (table.beam_size == 5)]
     accurate = int((rows.r2 > 0.99).sum())
     low, high = wilson(accurate, len(rows))[-2:]
     print(f"{accurate} of {len(rows)}: {accurate / len(rows):.0%} (95 %: {low:.0%} to {high:.0%})")
-    lab.record(baseline_beam_5=accurate / len(rows))
+    book.record(baseline_beam_5=accurate / len(rows))
     assert low > bar
 
 # %% [markdown]
@@ -375,9 +370,9 @@ if weights and table_path.exists():
 # are. The table is read from the reference results with its birth certificate.
 
 # %%
-trials_path = lab.REFERENCE / "laptop" / "results" / "training_trials.csv"
+trials_path = book.REFERENCE / "laptop" / "results" / "training_trials.csv"
 if trials_path.exists():
-    trials = lab.read_table(trials_path)
+    trials = book.read_table(trials_path)
     last = trials.sort_values("step").groupby("trial").tail(1).set_index("trial")
     print(last[["muon_lr", "batch", "samples", "loss", "seconds"]].round(3).to_string())
 

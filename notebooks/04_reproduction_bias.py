@@ -55,22 +55,17 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown, display
 
-from nsr import lab
-from nsr.benchmarks import TEST_SETS
-from nsr.bias import ACCURATE, SENSES, THRESHOLDS, TrainingSet, accuracy_curve, breakdown
-from nsr.bias import novelty_table, wilson
-from nsr.canonical import canonical, family, strip, template_of
-from nsr.drawings import draw_fit
-from nsr.engine import solve_all
-from nsr.evaluation import network_for
-from nsr.evaluation import Row, beam_grid, difference, measure_all
-from nsr.evaluation import percent, problems_of, results_path, tabulate, whiskers
-from nsr.figures import BLUE, GREEN, GREY, INK, RED, draw_tree, save, use_style
-from nsr.notation import to_infix, to_latex
-from nsr.paper import PAPER_BEAM, compare
-from nsr.records import certificate_path
-from nsr.results import r2_text
-from nsr.strategies import BeamSearch
+from nsr import book
+from nsr.book import certificate_path
+from nsr.data import TEST_SETS
+from nsr.evidence import (
+    ACCURATE, BLUE, GREEN, GREY, INK, PAPER_BEAM, RED, SENSES, THRESHOLDS, Row, TrainingSet,
+    accuracy_curve, beam_grid, breakdown, compare, difference, draw_fit, draw_tree, measure_all,
+    network_for, novelty_table, percent, problems_of, results_path, save, tabulate, use_style, whiskers,
+    wilson,
+)
+from nsr.formulas import canonical, family, parse, strip, template_of, to_infix, to_latex
+from nsr.search import BeamSearch, r2_text, solve_all
 
 use_style()
 COLOURS = dict(zip(TEST_SETS, (RED, BLUE, GREEN)))  # as in chapter 02
@@ -169,7 +164,7 @@ assert all(training.novelty(problem.truth)["novel"] for problem in problems)
 # nearest training template. A person can choose any of the problems: does the network answer with the nearest thing it knows?
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import Dropdown, interact
 
     by_name = {f"{r.problem.name}: {to_infix(template_of(r.problem.truth))}": r for r in answered}
@@ -209,7 +204,7 @@ if measured_here:
 # Which result are we looking at? The certificate beside the table says when it was made, and by which code.
 
 # %%
-beam, during = (lab.read_table(path) for path in paths)
+beam, during = (book.read_table(path) for path in paths)
 final = beam[(beam.beam_size == beam_size) & (beam.seed < n_seeds)].copy()
 final["accurate"] = final.r2 > ACCURATE
 by_set = {name: final[final.test_set == name] for name in TEST_SETS}
@@ -218,7 +213,7 @@ for path in paths:
     birth = json.loads(certificate_path(path).read_text())
     day, commit = birth["date"][:10], str(birth["commit"])[:10]
     print(f"  {path.name}: {birth['parameters']['lines']:,} lines, {day}, commit {commit},",
-          f"{lab.clock(birth['seconds'])}")
+          f"{book.clock(birth['seconds'])}")
 for name, rows in by_set.items():
     print(f"  {name}: {len(rows)} problems of {rows.seed.nunique()} seeds at b = {beam_size}")
 
@@ -273,8 +268,8 @@ assert sum(by_set["not_included"].same_template & ~by_set["not_included"].novel)
 # on `n_points` fresh points. Constants were fitted, and the pick made, on the given points only.
 #
 # Departure: the paper fits constants with BFGS. We fit them with the Levenberg–Marquardt method and variable projection: constants in
-# which the formula is linear are solved for and never searched (`nsr/least_squares.py`). Random starts are drawn from the generator's own
-# ranges (`nsr/starts.py`). This fit decides every $R^2$ of the book. It is probably one reason why our shares of accurate answers are higher
+# which the formula is linear are solved for and never searched (`nsr/numbers/least_squares.py`). Random starts are drawn from the generator's own
+# ranges (`nsr/numbers/initial_guesses.py`). This fit decides every $R^2$ of the book. It is probably one reason why our shares of accurate answers are higher
 # than the paper's; how much of the distance it explains has not been measured. The decoder is the other reason (chapter
 # [05](05_beam_search.py)).
 #
@@ -483,7 +478,7 @@ assert not copied[~copied.respelled].same_family.any()
 
 # %%
 right_family = copied.same_family
-lab.record(copies_of_right_family=float(right_family.mean()) if len(copied) else 0.0)
+book.record(copies_of_right_family=float(right_family.mean()) if len(copied) else 0.0)
 good = copied[copied.accurate]
 print("copies of the right family:        ", percent(right_family))
 print("the same among copies that fit:    ", percent(good.same_family))
@@ -565,7 +560,7 @@ claims = [
      f"{respelled} of {both.novel.sum()} new structures are of a known family",
      "fails with free constants" if respelled else "no counterexample"),
 ]
-lab.record(copied=1 - novel.value, drop=whole, drop_at_equal_size=unknown,
+book.record(copied=1 - novel.value, drop=whole, drop_at_equal_size=unknown,
            highest_novelty=most)
 text = f"At `{trained.name}`, {len(both)} problems per set, one network.\n\n"
 head = "| the paper | ours | verdict |\n|---|---|---|\n"
@@ -594,7 +589,6 @@ print(f"novel at the first snapshot {early.share:.1%}, at the last {late.share:.
 by_template, by_family = True, False  # a cosine is a shifted sine
 
 # %% tags=["check"]
-from nsr.parsing import parse
 
 toy = TrainingSet([parse("x2 + cos(x1)")[0]], seen=[parse("C + x2 + cos(x1)")[0]])
 senses = toy.novelty(parse("sin(x1 + 1.5) + 2*x2")[0])

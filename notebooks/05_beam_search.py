@@ -56,23 +56,16 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown, display
 
-from nsr import lab
-from nsr.benchmarks import TEST_SETS
-from nsr.bias import ACCURATE, TrainingSet, accuracy_curve, breakdown, mcnemar
-from nsr.bias import novelty_table, paired_bootstrap, wilson
-from nsr.decoding import Complete, Hypothesis, NextTokens
-from nsr.engine import solve, solve_all
-from nsr.evaluation import network_for
-from nsr.evaluation import Row, beam_grid, measure_all, percent
-from nsr.evaluation import problems_of, results_path, share_with_rank, tabulate, whiskers
-from nsr.expressions import END
-from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, save, use_style
-from nsr.notation import to_infix
-from nsr.oracle import Verify
-from nsr.paper import PAPER_BEAM, compare
-from nsr.records import certificate_path
-from nsr.results import r2_text
-from nsr.strategies import BeamSearch
+from nsr import book
+from nsr.book import certificate_path
+from nsr.data import TEST_SETS
+from nsr.evidence import (
+    ACCURATE, BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PAPER_BEAM, RED, Row, TrainingSet, accuracy_curve,
+    beam_grid, breakdown, compare, mcnemar, measure_all, network_for, novelty_table, paired_bootstrap,
+    percent, problems_of, results_path, save, share_with_rank, tabulate, use_style, whiskers, wilson,
+)
+from nsr.formulas import END, to_infix
+from nsr.search import BeamSearch, Complete, Hypothesis, NextTokens, Verify, r2_text, solve, solve_all
 
 use_style()
 COLOURS = dict(zip(TEST_SETS, (RED, BLUE, GREEN)))  # as in chapters 02 and 04
@@ -126,7 +119,7 @@ class BeamByHand:
 
 
 # %% [markdown]
-# `nsr/decoding.py` does the same for many problems at once, with a key-value cache. The two must find the same formulas.
+# `nsr/search/decoding.py` does the same for many problems at once, with a key-value cache. The two must find the same formulas.
 
 # %%
 batched = solve_all(problems, BeamSearch(5, max_len=16), trained, reference=training)
@@ -250,7 +243,7 @@ plt.show()
 # Grey beginnings lead nowhere, the red one becomes the pick, and it need not have the longest bar. For a person there is a slider.
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import IntSlider, interact
 
     @interact(n_tokens=IntSlider(1, 1, n_moments, description="tokens"))
@@ -292,7 +285,7 @@ if measured_here:
 # What we look at, and when it was made:
 
 # %%
-beam, options = (lab.read_table(path) for path in paths)
+beam, options = (book.read_table(path) for path in paths)
 beam = beam[beam.beam_size.isin(SIZES) & (beam.seed < n_seeds)].sort_values("beam_size")
 options = options[options.beam_size.isin(SIZES) & (options.seed < n_seeds)].copy()
 beam["accurate"], options["accurate"] = beam.r2 > ACCURATE, options.r2 > ACCURATE
@@ -303,7 +296,7 @@ for path in paths:
     birth = json.loads(certificate_path(path).read_text())
     day, commit = birth["date"][:10], str(birth["commit"])[:10]
     print(f"  {path.name}: {birth['parameters']['lines']:,} lines, {day}, commit {commit},",
-          f"{lab.clock(birth['seconds'])}")
+          f"{book.clock(birth['seconds'])}")
 
 # %% [markdown]
 # ## Five beam sizes
@@ -545,7 +538,7 @@ now = tabulate(results, test_set, training).set_index("problem")
 then = beam[(beam.beam_size == beam_size) & (beam.test_set == test_set)]
 then = then.set_index("problem").reindex(now.index)
 good = now.r2 > ACCURATE
-lab.record(novel=float(now.novel.mean()), accurate=float(good.mean()), problems=len(now),
+book.record(novel=float(now.novel.mean()), accurate=float(good.mean()), problems=len(now),
            novel_candidates=float(now.share_novel_candidates.mean()),
            tokens=float(now.tokens.mean()), seconds_per_problem=float(now.seconds.mean()))
 print(f"b = {beam_size}, {test_set}, seed {seed}:",
@@ -567,7 +560,7 @@ if then.answer.notna().any():
 # The file is the grid, nothing more:
 
 # %%
-sweep_file = lab.ROOT / "params" / "sweeps" / "beam_size.yaml"
+sweep_file = book.ROOT / "params" / "sweeps" / "beam_size.yaml"
 print(sweep_file.read_text())
 
 # %% [markdown]

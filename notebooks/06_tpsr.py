@@ -58,25 +58,16 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown, display
 
-from nsr import lab
-from nsr.benchmarks import TEST_SETS
-from nsr.bias import ACCURATE, TrainingSet, breakdown, wilson
-from nsr.canonical import template_of
-from nsr.comparison import KEY, at_equal_cost, paired
-from nsr.decoding import Complete, NextTokens
-from nsr.drawings import PHASES, draw_rollout, replay
-from nsr.engine import solve_all
-from nsr.evaluation import Row, beam_grid, measure, measure_all, network_for, percent
-from nsr.evaluation import problems_of, tabulate
-from nsr.expressions import END
-from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, save, style_of, use_style
-from nsr.grids import results_path, table_of
-from nsr.notation import to_infix
-from nsr.oracle import Verify
-from nsr.paper import PAPER_BEAM, compare
-from nsr.paper import rows as paper_rows
-from nsr.strategies import TPSR, BeamSearch
-from nsr.strategies.tpsr import PUBLISHED
+from nsr import book
+from nsr.data import TEST_SETS
+from nsr.evidence import (
+    ACCURATE, BLUE, GREEN, GREY, INK, KEY, ORANGE, PAPER_BEAM, PHASES, RED, Row, TrainingSet,
+    at_equal_cost, beam_grid, breakdown, compare, draw_rollout, measure, measure_all, network_for,
+    paired, paper, percent, problems_of, replay, results_path, save, style_of, table_of, tabulate,
+    use_style, wilson,
+)
+from nsr.formulas import END, template_of, to_infix
+from nsr.search import PUBLISHED, TPSR, BeamSearch, Complete, NextTokens, Verify, solve_all
 
 use_style()
 SIZES = [size for size in (1, 3, 5) if size <= largest_beam]
@@ -175,7 +166,7 @@ plt.show()
 # person there is a slider through the whole search.
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import Dropdown, IntSlider, interact
 
     @interact(n=IntSlider(1, 1, len(events), description="rollout"),
@@ -509,7 +500,7 @@ right.set(xlabel="points more for 'best verified'")
 right.set_title("What that changes on fresh points", fontsize=10)
 save(figure, "published")
 plt.show()
-lab.record(other_answer=float(other_answer.mean()), better_fit=float(better.mean()))
+book.record(other_answer=float(other_answer.mean()), better_fit=float(better.mean()))
 print(f"another answer: {percent(other_answer)};  a better fit: {percent(better)}")
 
 # %% [markdown]
@@ -535,7 +526,7 @@ for result in published:
 # `not_included`.
 
 # %%
-PAPER_TPSR = paper_rows("tpsr")  # b → % novel and accurate, novel only, accurate only, neither
+PAPER_TPSR = paper.rows("tpsr")  # b → % novel and accurate, novel only, accurate only, neither
 colours = dict(zip(TEST_SETS, (RED, BLUE, GREEN)))  # as in chapters 02, 04 and 05
 
 
@@ -665,7 +656,7 @@ for size, part in new.groupby("beam_size"):
     inside, outside = part[~part["product"]], part[part["product"]]
     rows.append((size, len(part), percent(part["product"]), percent(inside.accurate), percent(outside.accurate)))
 columns = ["beam size", "novel answers", "multiply variables", "accurate if not", "accurate if so"]
-lab.record(novel_that_multiply=float(new["product"].mean()) if len(new) else None)
+book.record(novel_that_multiply=float(new["product"].mean()) if len(new) else None)
 pd.DataFrame(rows, columns=columns).set_index("beam size")
 
 # %% [markdown]
@@ -683,7 +674,7 @@ strategy = TPSR(rollouts, k_max, beam_size, lam)
 results = runs.get(strategy) or solve_all(problems, strategy, trained, reference=training)
 now = tabulate(results, test_set, training).set_index("problem")
 good = now.r2 > ACCURATE
-lab.record(novel=float(now.novel.mean()), accurate=float(good.mean()), problems=len(now),
+book.record(novel=float(now.novel.mean()), accurate=float(good.mean()), problems=len(now),
            candidates=float(now.candidates.mean()), tokens=float(now.tokens.mean()),
            seconds_per_problem=float(now.seconds.mean()))
 print(f"r = {rollouts}, k_max = {k_max}, λ = {lam:g}, b = {beam_size}, {test_set}, seed {seed}:",

@@ -62,28 +62,20 @@ import numpy as np
 import pandas as pd
 from IPython.display import Markdown
 
-from nsr import lab, paper
-from nsr.batches import Prompts, draw_prompt, sequence
-from nsr.benchmarks import TEST_SETS
-from nsr.bias import ACCURATE, TrainingSet, breakdown, paired_bootstrap, wilson
-from nsr.canonical import template_of
-from nsr.comparison import KEY, at_equal_cost, paired
-from nsr.decoding import Complete, NextTokens
-from nsr.drawings import draw_fit, draw_pool
-from nsr.engine import Budget, solve, solve_all
-from nsr.evaluation import Row, beam_grid, measure, measure_all, network_for, percent
-from nsr.evaluation import problems_of, tabulate
-from nsr.expressions import END, is_valid, variables
-from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, draw_tree, save, style_of, use_style
-from nsr.grids import results_path, small_table, table_of
-from nsr.items import TemplateBank, sample_items
-from nsr.notation import to_infix
-from nsr.oracle import Verify, r2_fresh
-from nsr.parsing import parse
-from nsr.results import r2_text
-from nsr.strategies import GVS, TPSR, BeamSearch
-from nsr.strategies.gvs import pieces
-from nsr.traces import has_traces, share_at, stopped_at
+from nsr import book
+from nsr.data import TEST_SETS, TemplateBank, sample_items
+from nsr.evidence import (
+    ACCURATE, BLUE, GREEN, GREY, INK, KEY, ORANGE, RED, Row, TrainingSet, at_equal_cost, beam_grid,
+    breakdown, draw_fit, draw_pool, draw_tree, has_traces, measure, measure_all, network_for, paired,
+    paired_bootstrap, paper, percent, problems_of, results_path, save, share_at, small_table,
+    stopped_at, style_of, table_of, tabulate, use_style, wilson,
+)
+from nsr.formulas import END, is_valid, parse, template_of, to_infix, variables
+from nsr.network import Prompts, draw_prompt, sequence
+from nsr.search import (
+    GVS, TPSR, BeamSearch, Budget, Complete, NextTokens, Verify, pieces, r2_fresh, r2_text, solve,
+    solve_all,
+)
 
 use_style()
 SIZES = [size for size in (1, 3, 5) if size <= largest_beam]
@@ -398,7 +390,7 @@ plt.show()
 # the red line is where the answer was found. For a person there is a slider through the iterations.
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import Dropdown, IntSlider, interact
 
     @interact(name=Dropdown(options=list(logs), value=chosen, description="problem"),
@@ -446,7 +438,7 @@ pd.DataFrame(rows, columns=columns, index=list(prompts))
 # (marked ✓; hold Ctrl for several), or type subtrees: what is the least that you must say to get the truth?
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import SelectMultiple, Text, interact
 
     menu = {to_infix(t) + "  ✓" * (t in of_truth): t for t in [*good[:16], *of_truth]}
@@ -488,7 +480,7 @@ ax.set_title(f"{covered:.0%} of the prompts are no longer than in training", fon
 ax.legend()
 save(figure, "prompt_lengths")
 plt.show()
-lab.record(covered=covered)
+book.record(covered=covered)
 
 # %% [markdown]
 # The dotted line is the length that one training prompt in a thousand exceeds. (The limit $l_t$ reaches 28, and the last subtree may go
@@ -667,7 +659,7 @@ right.set_title(f"The pool knows {mean.in_pool.iloc[-1]:.0%} of the truth's part
 right.legend(fontsize=8)
 save(figure, "rounds")
 plt.show()
-lab.record(complete=float(rounds.complete.mean()), hit=float(rounds.hit.mean()),
+book.record(complete=float(rounds.complete.mean()), hit=float(rounds.hit.mean()),
            in_pool=float(mean.in_pool.iloc[-1]))
 
 # %% [markdown]
@@ -734,7 +726,7 @@ right.set_title(f"{took.mean():.0%} contain a verified subtree they were shown"
                 if len(later) else "no later answers", fontsize=10)
 save(figure, "sources")
 plt.show()
-lab.record(first_iteration=first, took_pool=float(took.mean()) if len(later) else None)
+book.record(first_iteration=first, took_pool=float(took.mean()) if len(later) else None)
 
 # %% [markdown]
 # An answer that took *nothing* still had another prompt than the one before: a prompt is also noise that makes the network write something
@@ -965,7 +957,7 @@ pd.DataFrame(rows, columns=columns).set_index(columns[:3])
 # %%
 table = tabulate(found, test_set, training).set_index("problem")
 good = table.r2 > ACCURATE
-lab.record(novel=float(table.novel.mean()), accurate=float(good.mean()), problems=len(table),
+book.record(novel=float(table.novel.mean()), accurate=float(good.mean()), problems=len(table),
            candidates=float(table.candidates.mean()), tokens=float(table.tokens.mean()),
            seconds_per_problem=float(table.seconds.mean()))
 print(f"T = {iterations}, b = {beam_size}, k = {k}, k_rand = {k_rand}, threshold {threshold},",

@@ -62,27 +62,19 @@ import pandas as pd
 import torch
 from IPython.display import Markdown, display
 
-from nsr import charts, lab, paper
-from nsr.benchmarks import TEST_SETS
-from nsr.bias import ACCURATE, Interval, TrainingSet, breakdown, paired_bootstrap
-from nsr.canonical import template_of
-from nsr.comparison import flagged, paired, row_of
-from nsr.decoding import Complete, NextTokens
-from nsr.engine import solve_all
-from nsr.evaluation import Row, beam_grid, measure, measure_all, network_for, percent
-from nsr.evaluation import problems_of, tabulate
-from nsr.expressions import END, is_valid, variables
-from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, STRATEGIES
-from nsr.figures import draw_tree, save, style_of, use_style
-from nsr.generator import TreeRecipe
-from nsr.grids import results_path, small_table, table_of
-from nsr.hinting import HintRecipe, draw_hints, random_templates
-from nsr.hints import Complexity, HintError, Negative, Positive, Symmetry, decode, encode
-from nsr.items import ItemRecipe, TemplateBank, sample_items
-from nsr.notation import to_infix
-from nsr.oracle import Verify
-from nsr.strategies import BeamSearch, NSRwH
-from nsr.strategies.nsrwh import GIVEN, KINDS
+from nsr.data import (
+    TEST_SETS, Complexity, HintError, HintRecipe, ItemRecipe, Negative, Positive, Symmetry,
+    TemplateBank, TreeRecipe, decode, draw_hints, encode, random_templates, sample_items,
+)
+from nsr.evidence import (
+    ACCURATE, BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, STRATEGIES, Interval, Row, TrainingSet,
+    beam_grid, breakdown, charts, draw_tree, flagged, measure, measure_all, network_for, paired,
+    paired_bootstrap, paper, percent, problems_of, results_path, row_of, save, small_table, style_of,
+    table_of, tabulate, use_style,
+)
+from nsr.formulas import END, is_valid, template_of, to_infix, variables
+from nsr.search import GIVEN, KINDS, BeamSearch, Complete, NSRwH, NextTokens, Verify, solve_all
+from nsr import book
 
 use_style()
 trained, plain = network_for(weights, "nsrwh"), network_for(plain_weights)
@@ -236,7 +228,7 @@ right.legend(fontsize=8)
 save(figure, "training_hints")
 plt.show()
 shown = settings["steps"] * settings["batch"]
-lab.record(all_four_in_training=float(by_formula[4]), as_long_in_training=longer)
+book.record(all_four_in_training=float(by_formula[4]), as_long_in_training=longer)
 print(f"{shown:,} items were shown, about {by_formula[4] * shown:,.0f} of them with four kinds")
 
 # %% [markdown]
@@ -315,7 +307,7 @@ push = float(np.median(pushed["all"]) / middle)
 ax.set_title(f"All hints push {push:.1f} times as far as the step to another problem", fontsize=10)
 save(figure, "memory")
 plt.show()
-lab.record(push=push)
+book.record(push=push)
 
 # %% [markdown]
 # Grey: the distance between two problems without hints, from the 5th to the 95th percentile. Dots to the right of it are pushed further
@@ -378,7 +370,7 @@ plt.show()
 # For a person: choose a problem and what is told about it; or say something yourself, true or not.
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import Dropdown, FloatSlider, IntSlider, SelectMultiple, Text, interact
 
     by_name = {f"{p.name}: {shorten(to_infix(p.truth), 60)}": p for p in problems}
@@ -512,7 +504,7 @@ handles, labels = ax.get_legend_handles_labels()
 figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
 save(figure, "five_rows")
 plt.show()
-lab.record(accuracy_ratio_all=float(ratio))
+book.record(accuracy_ratio_all=float(ratio))
 
 # %% [markdown]
 # Further right is less copying, further up is better. The percentage in the titles compares *all* with the plain network at the same
@@ -715,7 +707,7 @@ handles = [plt.Rectangle((0, 0), 1, 1, color=c, label=n) for n, c in
 figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=8)
 save(figure, "obedience")
 plt.show()
-lab.record(positives_obeyed=float(wide["obeys_positives", "positives"].mean()))
+book.record(positives_obeyed=float(wide["obeys_positives", "positives"].mean()))
 columns = ["told alone − not told", "told with all others − told alone"]
 pd.DataFrame([[signed(*(100 * x for x in kept_in[kind])) for kept_in in (obeys, crowded)]
               for kind in KINDS], KINDS, columns)
@@ -765,7 +757,7 @@ deaf = gain["all", "log_p_other_points"].value
 right.set_title(f"Another problem's points: {deaf:+.1f} nats", fontsize=10)
 save(figure, "belief")
 plt.show()
-lab.record(nats_all=gain["all", "log_p"].value, nats_other_points=float(deaf))
+book.record(nats_all=gain["all", "log_p"].value, nats_other_points=float(deaf))
 
 # %% [markdown]
 # Zero is the network with the right points and no hints. Left: what hints add to the points. Right: hints with points that contradict
@@ -856,7 +848,7 @@ right.set_title(f"Accuracy is moved most by {strongest}", fontsize=10)
 right.legend(fontsize=8)
 save(figure, "sixteen")
 plt.show()
-lab.record(none_to_all=span.value, problems_sixteen=len(cube))
+book.record(none_to_all=span.value, problems_sixteen=len(cube))
 
 # %% [markdown]
 # Three more suspects: the values of constants, the amount that is told, and the amount of fine-tuning.
@@ -980,7 +972,7 @@ Markdown(head + "\n".join("| " + " | ".join(line) + " |" for line in suspects))
 strategy = hinted(given, share=share)
 found = solve_all(problems, strategy, trained, seed=seed, reference=training)
 now = flagged(tabulate(found, test_set, training)).set_index("problem")
-lab.record(novel=float(now.novel.mean()), accurate=float(now.accurate.mean()), problems=len(now),
+book.record(novel=float(now.novel.mean()), accurate=float(now.accurate.mean()), problems=len(now),
            candidates=float(now.candidates.mean()))
 print(f"{strategy.name}, share {share:g}, b = {beam_size}, {test_set}, seed {seed}:",
       f"novel {percent(now.novel)}, accurate {percent(now.accurate)}")

@@ -59,15 +59,14 @@ import numpy as np
 import pandas as pd
 from IPython.display import HTML, display
 
-from nsr import charts, lab, paper
-from nsr.bias import ACCURATE, THRESHOLDS, Interval, mcnemar, wilson
-from nsr.claims import correlation, judge, read_claims
-from nsr.comparison import KEY, MISSING, ROW, at_equal_cost, flagged, layout, outside_language
-from nsr.comparison import paired, read_rows, row_of, seconds_taken
-from nsr.evaluation import Row, measure, measure_all, network_for, percent, results_path
-from nsr.figures import GREY, save, style_of, title_of, use_style
-from nsr.strategies.names import by_name, kind_of
-from nsr.traces import has_traces, share_at, stopped_at
+from nsr.evidence import (
+    ACCURATE, GREY, KEY, MISSING, ROW, THRESHOLDS, Interval, Row, at_equal_cost, charts, correlation,
+    flagged, has_traces, judge, layout, mcnemar, measure, measure_all, network_for, outside_language,
+    paired, paper, percent, read_claims, read_rows, results_path, row_of, save, seconds_taken, share_at,
+    stopped_at, style_of, title_of, use_style, wilson,
+)
+from nsr.search import by_name, kind_of
+from nsr import book
 
 use_style()
 rng = np.random.default_rng(seed)
@@ -91,17 +90,17 @@ def network(kind):
 # ```
 
 # %%
-print((lab.ROOT / "params" / "sweeps" / "table.yaml").read_text())
+print((book.ROOT / "params" / "sweeps" / "table.yaml").read_text())
 
 # %% [markdown]
 # This cell is all that a point of the sweep does: a row of the grid becomes a line per problem, in a table that the sweep collects.
 
 # %%
 if strategy:
-    here = lab.run_dir() or Path(tempfile.mkdtemp())
+    here = book.run_dir() or Path(tempfile.mkdtemp())
     row = Row(by_name(strategy, beam_size), test_set, seed, n_problems, n_points)
     lines = flagged(measure_all([row], here / "table.csv.gz", network(kind_of(strategy))))
-    lab.record(novel=float(lines.novel.mean()), accurate=float(lines.accurate.mean()),
+    book.record(novel=float(lines.novel.mean()), accurate=float(lines.accurate.mean()),
                problems=len(lines), candidates=float(lines.candidates.mean()))
     print(f"{row.label}: novel {percent(lines.novel)}, accurate {percent(lines.accurate)}")
     raise SystemExit(0)  # the notebook ends here, and well
@@ -466,7 +465,7 @@ plt.show()
 # around this one. For a person the budget and the threshold are sliders.
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import SelectionSlider, interact
 
     above = {"options": THRESHOLDS, "value": ACCURATE, "description": "R² above"}
@@ -572,7 +571,7 @@ pd.DataFrame(lines, columns=columns).set_index("")
 def published(name):
     """The lines of a table that were decoded without a mask; none where it was not measured."""
     path = results_path(name, scale)
-    table = flagged(lab.read_table(path)) if path.exists() and not live_rows else rows[:0]
+    table = flagged(book.read_table(path)) if path.exists() and not live_rows else rows[:0]
     return table[~table.masked.astype(bool) & (table.seed < n_seeds)] if len(table) else table
 
 
@@ -752,7 +751,7 @@ for name in there:
         lines.append((title_of(*name), len(part), percent(~part.novel_inside),
                       percent(part.accurate), percent(inside.accurate), percent(out.accurate)))
 columns = ["", "novel answers", "outside", "accurate", "… if inside", "… if outside"]
-lab.record(outside_language=float(outside) if new.any() else None)
+book.record(outside_language=float(outside) if new.any() else None)
 pd.DataFrame(lines, columns=columns).set_index("")
 
 # %% [markdown]
@@ -780,9 +779,9 @@ if sources is not None:
     of_paper = pd.MultiIndex.from_frame(taken[ROW]).isin(THEIRS)
     one_seed = taken[of_paper].groupby(ROW).seconds.mean().groupby("strategy").sum()
     print(f"one seed of {len(set(there) & set(THEIRS))} of the {len(THEIRS)} rows:",
-          lab.clock(one_seed.sum()), "of wall time;", ", ".join(
-              f"{name} {lab.clock(t)}" for name, t in one_seed.items()))
-    lab.record(seconds_of_one_seed=float(one_seed.sum()))
+          book.clock(one_seed.sum()), "of wall time;", ", ".join(
+              f"{name} {book.clock(t)}" for name, t in one_seed.items()))
+    book.record(seconds_of_one_seed=float(one_seed.sum()))
 
 # %% [markdown]
 # ## Paper, ours, verdict
@@ -832,14 +831,14 @@ assert set(judged.claim) == {claim.id for claim in claims}
 # The same table as a file, with its birth certificate: beside this page, and with `recompute` among the reference results.
 
 # %%
-places = [lab.run_dir() / "claims.csv"] if lab.run_dir() else []
+places = [book.run_dir() / "claims.csv"] if book.run_dir() else []
 if recompute:
     places.append(results_path("claims", scale, write=True).parents[1] / "claims.csv")
-certificate = lab.birth_certificate({"scale": scale, "n_seeds": n_seeds, "lines": len(rows)}, seed)
+certificate = book.birth_certificate({"scale": scale, "n_seeds": n_seeds, "lines": len(rows)}, seed)
 for path in places:
-    lab.write_table(judged.round(4), path, certificate)
-    print("→", lab.short(path))
-lab.record(**{verdict.replace(" ", "_"): int(n) for verdict, n in verdicts.value_counts().items()})
+    book.write_table(judged.round(4), path, certificate)
+    print("→", book.short(path))
+book.record(**{verdict.replace(" ", "_"): int(n) for verdict, n in verdicts.value_counts().items()})
 
 # %% [markdown]
 # What stands behind a disagreement? The chapters on the single strategies say: our answers are the best candidate verified, not the

@@ -39,7 +39,7 @@ n_draws: int = 30000  # raw trees that the look at the generator draws
 n_live: int = 12  # problems solved while you read
 
 # %% [markdown]
-# Imports. The system is in `nsr/transformer4sr.py`, its way to simplify in `nsr/skeletons.py`, the experiment in `nsr/scaling.py`.
+# Imports. The system is in `nsr/data/skeleton_tables.py`, its way to simplify in `nsr/formulas/skeletons.py`, the experiment in `nsr/evidence/scaling.py`.
 
 # %%
 import json
@@ -53,22 +53,17 @@ import pandas as pd
 import torch
 from IPython.display import Markdown, display
 
-from nsr import lab, scaling
-from nsr.bias import ACCURATE, wilson
-from nsr.engine import solve_all
-from nsr.evaluation import difference, network_for, percent, whiskers
-from nsr.expressions import ARITY, START, TRANSFORMER4SR, is_valid, variables
-from nsr.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, SKY, draw_tree, save, use_style
-from nsr.grids import results_path
-from nsr.model import Config, Network
-from nsr.notation import to_infix
-from nsr.numerics import evaluate
-from nsr.optim import learning_rate
-from nsr.records import certificate_path
-from nsr.results import r2_text
-from nsr.settings import read_settings
-from nsr.skeletons import bare, simplify
-from nsr.transformer4sr import FILTERS, WEIGHTS, Greedy, raw_draws, skeleton_of, tables_of
+from nsr import book
+from nsr.book import certificate_path
+from nsr.data import FILTERS, WEIGHTS, skeleton_draws, skeleton_of, tables_of
+from nsr.evidence import (
+    ACCURATE, BLUE, GREEN, GREY, INK, ORANGE, RED, SKY, difference, draw_tree, network_for, percent,
+    results_path, save, scaling, use_style, whiskers, wilson,
+)
+from nsr.formulas import ARITY, START, TRANSFORMER4SR, bare, is_valid, to_infix, to_skeleton, variables
+from nsr.network import Config, Network, learning_rate, read_settings
+from nsr.numbers import evaluate
+from nsr.search import Greedy, r2_text, solve_all
 
 use_style()
 rng = np.random.default_rng(seed)
@@ -85,7 +80,7 @@ arity = weight.index.map(lambda token: ARITY.get(token, 0))
 chance = weight.groupby(arity).sum() / weight.sum()
 print("a leaf, one argument, two arguments:", ", ".join(f"{p:.0%}" for p in chance))
 print(f"the mean number of arguments is {chance[1] + 2 * chance[2]:.2f}: below 1, so trees end")
-raws = raw_draws(n_draws, rng)
+raws = skeleton_draws(n_draws, rng)
 print(f"{len(raws):,} of {n_draws:,} trees have 2 to 15 nodes")
 
 # %% [markdown]
@@ -107,9 +102,9 @@ print("filters:", ", ".join(FILTERS))
 # %%
 for text in ("add mul x1 x2 mul x2 C", "mul exp x1 inv exp x2", "sqrt mul C sq x1"):
     raw = tuple(text.split())
-    print(f"{to_infix(raw):24} → {to_infix(simplify(raw))}")
+    print(f"{to_infix(raw):24} → {to_infix(to_skeleton(raw))}")
 skeletons = [form for _, form, _ in fates if form]
-assert all(simplify(form) == form for form in set(skeletons))
+assert all(to_skeleton(form) == form for form in set(skeletons))
 assert all(passes(form) for form in set(skeletons) for passes in FILTERS.values())
 
 # %% [markdown]
@@ -143,7 +138,7 @@ plt.show()
 # The variables are renamed, and two equal terms are one with another constant. For a person: your own tree.
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import Text, interact
 
     @interact(tokens=Text(drawn, description="raw tree", continuous_update=False))
@@ -366,14 +361,14 @@ if live or recompute:
     size = {"n": n_problems, "seed": seed}
     scaling.measure_all(scaling.size_rows(networks, **size), paths[0], known)
     scaling.measure_all(scaling.epoch_rows(trained, **size), paths[1], known)
-by_size, by_epoch = (lab.read_table(path) for path in paths)
+by_size, by_epoch = (book.read_table(path) for path in paths)
 for table in (by_size, by_epoch):
     table["accurate"] = table.r2 > ACCURATE
 print("measured in this run:" if live or recompute else "reference results, measured before:")
 for path in paths:
     birth = json.loads(certificate_path(path).read_text())
     print(f"  {path.name}: {birth['parameters']['lines']:,} lines, {birth['date'][:10]},",
-          f"commit {str(birth['commit'])[:10]}, {lab.clock(birth['seconds'])}")
+          f"commit {str(birth['commit'])[:10]}, {book.clock(birth['seconds'])}")
 
 # %% [markdown]
 # A sanity check before any conclusion: no truth of the first set is known, every truth of the second is. How many of the new skeletons
@@ -594,7 +589,7 @@ lines += [
     ("functional novelty is only lower", f"{lost[0]} and {lost[1]} answers fewer",
      "holds, by logic"),
 ]
-lab.record(novel_constants=float(top.novel_constants.mean()), novel=float(top.novel.mean()),
+book.record(novel_constants=float(top.novel_constants.mean()), novel=float(top.novel.mean()),
            accurate=float(top.accurate.mean()), accurate_leaking=float(leak_top.accurate.mean()))
 text = f"At `{trained.name}`, {len(top)} problems, one network per size.\n\n"
 head = "| the paper | ours | verdict |\n|---|---|---|\n"

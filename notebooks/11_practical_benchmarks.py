@@ -57,21 +57,16 @@ import pandas as pd
 import sympy
 from IPython.display import Markdown, display
 
-from nsr import NSRegressor, lab
-from nsr.baselines import BASELINES, OURS, as_prefix, available, measure_same_time
-from nsr.bias import ACCURATE, THRESHOLDS, accuracy_curve, paired_bootstrap
-from nsr.engine import Budget
-from nsr.evaluation import network_for, percent, results_path
-from nsr.expressions import is_valid
-from nsr.feynman import equations
-from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED
-from nsr.figures import save, style_of, use_style
-from nsr.notation import to_infix
-from nsr.parsing import parse
-from nsr.practical import SETS, PracticalRow, black_box_data, measure_grid, measure_practical
-from nsr.practical import practical_set, read_grid
-from nsr.strategies.names import by_name
-from nsr.units import Units
+from nsr import NSRegressor, book
+from nsr.data import SETS, Units, black_box_data, equations, practical_set
+from nsr.evidence import (
+    ACCURATE, BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, THRESHOLDS, PracticalRow,
+    accuracy_curve, measure_grid, measure_practical, network_for, paired_bootstrap, percent, read_grid,
+    results_path, save, style_of, use_style,
+)
+from nsr.formulas import is_valid, parse, to_infix
+from nsr.regressor import BASELINES, OURS, as_prefix, available, measure_same_time
+from nsr.search import Budget, by_name
 
 use_style()
 pd.set_option("display.max_colwidth", 100)
@@ -210,7 +205,7 @@ plt.show()
 # weight 0 the line is flat and touches the lowest dot, however far to the right. For a person there is a slider.
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import SelectionSlider, interact
 
     weights_of = {"options": (0, 0.1, 0.3, 1, 3, 10, 30, 100), "value": 1, "description": "weight"}
@@ -705,7 +700,7 @@ claims += [(f"ours: {mine} has the law's form more often than {who}", compared(m
            for mine, who, table in (("local search", large, form), (OURS, "gplearn", form_timed),
                                     ("local search", "NSR-gvs + TPSR", form),
                                     (OURS, "pyoperon", form_timed))]
-lab.record(**{f"accurate {titles[n]} {label}": float(part.mean())
+book.record(**{f"accurate {titles[n]} {label}": float(part.mean())
               for label in good for n, part in good[label].groupby("test_set")})
 text = f"At `{trained.name}`, {len(good)} problems, one network of each kind.\n\n"
 lines = [" | ".join(("", claim, *told(change), "")) for claim, change in claims]

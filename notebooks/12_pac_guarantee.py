@@ -47,8 +47,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from nsr import lab
-from nsr.figures import BLUE, GREEN, INK, ORANGE, RED, save, use_style
+from nsr import book
+from nsr.evidence import BLUE, GREEN, INK, ORANGE, RED, save, use_style
 from nsr.theory import pac
 
 use_style()
@@ -288,7 +288,7 @@ save(figure, "settings");
 # person there are sliders; one for ε would move nothing, as we shall see.
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import FloatSlider, IntSlider, SelectionSlider, interact
 
     @interact(U=SelectionSlider(options=(30, 100, 300, 1000, 3000, 10000), value=1000, description="class U"),
@@ -363,7 +363,7 @@ room.style.hide(axis="index").format(precision=2)
 # theorem before it appears, in a half-sentence of assumption 6, which grants "at least one" new subtree: r = 1 is all one may count on.
 #
 # Departure: **the number of subtrees.** "There are K ≤ 2^D₀ distinct sub-trees of e*" is true if depth counts levels (as
-# `nsr.expressions.depth` does), and false if it counts edges, as textbooks do. A single sum is the counterexample.
+# `nsr.formulas.expressions.depth` does), and false if it counts edges, as textbooks do. A single sum is the counterexample.
 
 # %%
 sum_of_two = next(u for u in range(len(space)) if len(pac.subtrees(space, u)) == 3)
@@ -480,9 +480,9 @@ assert best in wanted
 # complete and whether e* was proposed.
 
 # %%
-measured_table = lab.REFERENCE / "laptop" / "results" / "gvs_rounds.csv"
+measured_table = book.REFERENCE / "laptop" / "results" / "gvs_rounds.csv"
 if measured_table.exists():
-    rounds = lab.read_table(measured_table)
+    rounds = book.read_table(measured_table)
     complete = rounds[rounds.complete]
     low, high = pac.wilson(int(complete.hit.sum()), max(len(complete), 1))
     real = f"complete in {rounds.complete.mean():.2f} of rounds; then hits [{low:.2f}, {high:.2f}]"
@@ -510,7 +510,7 @@ verdicts = [
     ("U ≤ poly(n)", "U does not depend on n", "true and empty"),
     ("every subtree in the prompt", f"{tokens} tokens; limit {limit(30)} at round 30", "not the system that was run"),
 ]
-lab.record(worst_failure=worst["loop as assumed"], prescribed_over_exhaustive=float(over_all))
+book.record(worst_failure=worst["loop as assumed"], prescribed_over_exhaustive=float(over_all))
 pd.DataFrame(verdicts, columns=["paper", "ours", "verdict"]).style.hide(axis="index")
 
 # %% [markdown]

@@ -59,29 +59,20 @@ import numpy as np
 import pandas as pd
 from IPython.display import display
 
-from nsr import charts, lab, paper
-from nsr.benchmarks import TEST_SETS
-from nsr.bias import ACCURATE, Interval, TrainingSet
-from nsr.canonical import family, template_of
-from nsr.comparison import KEY, MISSING, flagged, layout, outside_language
-from nsr.comparison import paired, read_rows, row_of
-from nsr.decoding import Complete
-from nsr.drawings import draw_fit
-from nsr.edits import edits
-from nsr.engine import solve, solve_all
-from nsr.evaluation import Row, measure_all, network_for, percent, problems_of
-from nsr.evaluation import results_path, tabulate
-from nsr.expressions import CONSTANT
-from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, SKY, YELLOW
-from nsr.figures import draw_tree, save, style_of, title_of, use_style
-from nsr.notation import to_infix
-from nsr.oracle import Oracle
-from nsr.problem import Problem
-from nsr.pruning import cost
-from nsr.simplification import simplify
-from nsr.strategies import GVS, TPSR, BeamSearch, Families, LastLeaf, LocalSearch
-from nsr.strategies.families import Book, alike, family_of, key_of, starts_of
-from nsr.traces import has_traces, share_at, stopped_at
+from nsr.data import TEST_SETS, Problem
+from nsr.evidence import (
+    ACCURATE, BLUE, GREEN, GREY, INK, KEY, LIGHT, MISSING, ORANGE, PINK, RED, SKY, YELLOW, Interval,
+    Row, TrainingSet, charts, draw_fit, draw_tree, flagged, has_traces, layout, measure_all,
+    network_for, outside_language, paired, paper, percent, problems_of, read_rows, results_path, row_of,
+    save, share_at, stopped_at, style_of, tabulate, title_of, use_style,
+)
+from nsr.formulas import CONSTANT, edits, family, spans, template_of, to_infix
+from nsr.numbers import simplify
+from nsr.search import (
+    GVS, TPSR, BeamSearch, Book, Complete, Families, LastLeaf, LocalSearch, Oracle, alike, cost,
+    family_of, key_of, solve, solve_all, starts_of,
+)
+from nsr import book
 
 use_style()
 pd.set_option("display.max_colwidth", 200)
@@ -265,7 +256,7 @@ for name, results in live.items():
     print(f"{title_of(name)}: of {len(came[name])} novel answers {said(cheap[name])} are new",
           f"through pruning alone, {said(came[name].origin == 4)} through a dropped term")
     if len(cheap[name]):
-        lab.record(**{f"novel_by_pruning_{name}": float(cheap[name].mean())})
+        book.record(**{f"novel_by_pruning_{name}": float(cheap[name].mean())})
 columns = ["", "novel through", "answers", "new function", "new family", "accurate",
            "the true family"]
 pd.DataFrame(lines, columns=columns).set_index(["", "novel through"])
@@ -398,7 +389,7 @@ plt.show()
 # The dots come to the diagonal while the tree changes place by place. For a person there is a slider through all candidates.
 
 # %%
-if not lab.headless():
+if not book.headless():
     from ipywidgets import IntSlider, interact
 
     @interact(n=IntSlider(moments[0], moments[0], solved.n_candidates, description="verified"))
@@ -490,7 +481,7 @@ if weights:
     rows = rows[rows.seed < n_seeds]
     display(sources)
 else:
-    rows = flagged(pd.concat([lab.read_table(home / f"{name}.csv.gz")
+    rows = flagged(pd.concat([book.read_table(home / f"{name}.csv.gz")
                               for name in ("local", "families", "theirs")], ignore_index=True))
 
 # %% [markdown]
@@ -593,7 +584,7 @@ pd.DataFrame(lines, columns=columns).set_index(columns[:2])
 
 # %%
 path = results_path("local_long", scale) if weights else home / "local_long.csv.gz"
-long = flagged(lab.read_table(path)) if path.exists() else rows[:0]
+long = flagged(book.read_table(path)) if path.exists() else rows[:0]
 long = long[long.seed < n_seeds]
 again = long.merge(rows[rows.strategy == "local"], on=[*KEY, "candidates"])
 spent = again.groupby(["test_set", "seed"])[["seconds_x", "seconds_y"]].sum()
@@ -814,7 +805,7 @@ plt.show()
 
 # %%
 path = results_path("local_options", scale) if weights else home / "local_options.csv.gz"
-options = flagged(lab.read_table(path)) if path.exists() else rows[:0].assign(**dict.fromkeys(SHOW))
+options = flagged(book.read_table(path)) if path.exists() else rows[:0].assign(**dict.fromkeys(SHOW))
 
 
 def variant(**changed):
@@ -915,7 +906,7 @@ for name in [("beam", largest_beam), ("gvs", 5), ("gvs+tpsr", 1)]:
 
 # %%
 path = results_path("noise", scale) if weights else home / "noise.csv.gz"
-with_noise = flagged(lab.read_table(path)) if path.exists() else rows[:0].assign(noise=0.0)
+with_noise = flagged(book.read_table(path)) if path.exists() else rows[:0].assign(noise=0.0)
 same = [*KEY, "strategy", "beam_size"]
 clean = rows.merge(with_noise[same].drop_duplicates(), on=same).assign(noise=0.0)
 noisy = pd.concat([clean, with_noise], ignore_index=True)
@@ -1097,7 +1088,7 @@ verdicts = Counter(line[3] for line in lines)
 print("; ".join(f"{n} {verdict}" for verdict, n in verdicts.items()))
 columns = ["local search is", "on", "rivals", "verdict", "narrowest (points)", "in the way"]
 display(pd.DataFrame(lines, columns=columns).set_index(columns[:2]))
-lab.record(**{verdict.replace(" ", "_"): n for verdict, n in verdicts.items()})
+book.record(**{verdict.replace(" ", "_"): n for verdict, n in verdicts.items()})
 
 # %% [markdown]
 # The lead is one of candidates. In seconds, local search is behind these rivals:
@@ -1143,10 +1134,9 @@ assert enough is None or then >= goal > before or enough == 1, "not the smallest
 
 # %% [markdown]
 # 3. *Build.* Which templates can pruning leave of a template by dropping one term? Write `remainders(prefix)`, the set of prefixes in
-#    which one `add` or `sub` has lost one of its sides. (`nsr.expressions.spans` says where each subtree ends.)
+#    which one `add` or `sub` has lost one of its sides. (`nsr.formulas.expressions.spans` says where each subtree ends.)
 
 # %% tags=["solution"]
-from nsr.expressions import spans
 
 
 def remainders(prefix):
@@ -1171,4 +1161,4 @@ print(f"novel answers of families that are one dropped term away from a draft: {
 
 # %% [markdown]
 # **What's next.** The [paper's own strategies](09_strategies_compared.py) with your own rows beside them, or a search of your own: a
-# strategy is twenty lines (see `nsr/engine.py`).
+# strategy is twenty lines (see `nsr/search/engine.py`).

@@ -1,55 +1,24 @@
-"""A laboratory for neural symbolic regression.  What the notebooks and other people rely on is importable from here.
+"""A laboratory for neural symbolic regression, in nine rooms.
 
-Names are loaded when they are first used, so that `import nsr` is instant and reading a formula never loads torch.
+    template ──► expression ──► problem (X, y) ──► network ──► search ──► verified candidates ──► novelty × accuracy ──► page
+
+formulas, numbers, data, network, search, evidence and regressor stand in this order, and none imports one that comes after it. theory is
+the paper's Section 4, executed; book runs the notebooks. What other people rely on is importable from here.
 """
-from __future__ import annotations
-
-import importlib
 import os
-import sys
-from types import ModuleType
+
+from nsr.doors import door
 
 # Threads that wait for each other by spinning are ten times slower as soon as anything else runs on the machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-_HOME = {
-    "expressions": ("ExpressionError", "Vocabulary", "SIMPLIFIED", "FULL", "TRANSFORMER4SR", "subtrees", "depth", "complexity",
-                    "variables", "is_valid"),
-    "parsing": ("parse",),
-    "notation": ("to_infix", "to_latex", "to_sympy", "from_sympy"),
-    "numerics": ("evaluate", "gradient", "fit_constants", "fit_many", "r2_score"),
-    "canonical": ("strip", "canonical", "template_of", "fingerprint", "family"),
-    "generator": ("sample_templates", "draw_templates"),
-    "saturation": ("saturate",),
-    "items": ("sample_items",),
-    "checkpoint": ("load",),
-    "problem": ("Problem",),
-    "engine": ("solve", "solve_all", "Budget"),
-    "bias": ("TrainingSet",),
-    "estimator": ("NSRegressor",),
-}
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
-__all__ = [*_MODULE_OF]
-
-
-def __getattr__(name: str):
-    if name in _MODULE_OF:
-        value = getattr(importlib.import_module(f"nsr.{_MODULE_OF[name]}"), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"nsr has no {name!r}; it offers {', '.join(sorted(__all__))}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
-
-
-class _Package(ModuleType):
-    """Importing the module nsr.canonical would set the attribute `canonical` of this package: that name stays the function's."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _MODULE_OF and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+__getattr__, __dir__, __all__ = door(__name__, {
+    "formulas": "ExpressionError FULL SIMPLIFIED TRANSFORMER4SR Vocabulary canonical complexity depth family from_sympy is_valid parse saturate strip "
+                "subtrees template_of to_infix to_latex to_sympy variables",
+    "numbers": "evaluate fingerprint fit_constants fit_many gradient r2_score",
+    "data": "Problem draw_templates sample_items sample_templates",
+    "network": "load",
+    "search": "Budget solve solve_all strategies",
+    "evidence": "TrainingSet",
+    "regressor": "NSRegressor",
+})

@@ -15,7 +15,7 @@ def unusable(error: ImportError) -> str:
     """What to do about a package that is missing, or has not what we need of it."""
     if isinstance(error, ModuleNotFoundError):
         return f"The package {error.name} is missing from {sys.executable}. Install the project first: make run, or python -m pip install -e ."
-    from nsr.pins import advice
+    from nsr.book.tested_versions import advice
 
     return f"A package cannot be used: {error}. {advice()}"
 
@@ -23,19 +23,19 @@ def unusable(error: ImportError) -> str:
 try:
     import yaml
 
-    from nsr import classroom, kernel, lab, sweeps
+    from nsr.book import classroom, kernel, runner, sweeps
 except ImportError as error:
     sys.exit(unusable(error))
 
 
 def _publish(name: str) -> int:
     """Say what was copied and how large it is, or why nothing was."""
-    from nsr import checkpoint  # late: it brings torch along
-    from nsr.records import short
+    from nsr.network import checkpoints  # late: it brings torch along
+    from nsr.book.run_records import short
 
     try:
-        folder = checkpoint.publish(name)
-    except checkpoint.CheckpointError as error:
+        folder = checkpoints.publish(name)
+    except checkpoints.CheckpointError as error:
         print(error, file=sys.stderr)
         return 2
     sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
@@ -46,7 +46,7 @@ def _publish(name: str) -> int:
 
 def _fit(options: argparse.Namespace) -> int:
     """Print the formula of a column, or what is wrong with the file."""
-    from nsr import measurements
+    from nsr.regressor import measurements
 
     try:
         print(measurements.find_formula(options.file, options.target, options.columns, options.seconds, options.seed))
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command.add_argument("--to", type=Path, metavar="FOLDER", help="where to (default: outputs/student or outputs/teacher)")
 
     for command in (run, sweep, train, publish, *copies.values()):
-        command.add_argument("--scale", default="laptop", metavar="|".join(lab.SCALES), help="how large (default: laptop)")
+        command.add_argument("--scale", default="laptop", metavar="|".join(runner.SCALES), help="how large (default: laptop)")
     for command in (run, train):
         command.add_argument("-p", dest="overrides", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="set a parameter")
 
@@ -107,17 +107,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.command == "fit":
             return _fit(options)
         if options.command == "publish":
-            lab.check_scale(options.scale)
+            runner.check_scale(options.scale)
             return _publish(f"{options.scale}/{options.name}")
         overrides = dict(options.overrides)
         if options.command == "run":
-            return lab.run_all(options.scale, only=options.notebook, overrides=overrides, limit=options.limit, force=options.force)
-        lab.check_scale(options.scale)
-        from nsr import training  # late: it brings torch along
+            return runner.run_all(options.scale, only=options.notebook, overrides=overrides, limit=options.limit, force=options.force)
+        runner.check_scale(options.scale)
+        from nsr.network import training  # late: it brings torch along
 
         training.main(options.name, options.scale, {name: yaml.safe_load(value) for name, value in overrides.items()})
         return 0
-    except lab.LabError as error:
+    except runner.LabError as error:
         print(error, file=sys.stderr)
         return 2
     except ImportError as error:

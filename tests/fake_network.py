@@ -1,6 +1,6 @@
 """A network without weights: next-token logits are a fixed random function of the data, the prompt and the prefix.
 
-It has the interface of nsr.model.Network, its answers do not depend on the batch, and with a toy vocabulary everything it can write can
+It has the interface of nsr.network.model.Network, its answers do not depend on the batch, and with a toy vocabulary everything it can write can
 be enumerated. So it judges searches exactly.
 """
 import zlib
@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from nsr.expressions import Vocabulary
+from nsr.formulas.expressions import Vocabulary
 
 TOY = Vocabulary("TOY", (("add", 1), ("sin", 1)), 2)
 

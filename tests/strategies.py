@@ -1,7 +1,7 @@
 """Hypothesis strategies that several test files share: random prefixes and constants."""
 from hypothesis import strategies as st
 
-from nsr.expressions import ARITY, CONSTANT, FULL, SIMPLIFIED, TRANSFORMER4SR
+from nsr.formulas.expressions import ARITY, CONSTANT, FULL, SIMPLIFIED, TRANSFORMER4SR
 
 VOCABULARIES = (SIMPLIFIED, FULL, TRANSFORMER4SR)
 

@@ -2,10 +2,10 @@
 import numpy as np
 import pytest
 
-from nsr.benchmarks import TEST_SETS, size, test_set, test_templates
-from nsr.canonical import template_of
-from nsr.generator import is_held_out, training_draws
-from nsr.numerics import evaluate, r2_score
+from nsr.data.test_sets import TEST_SETS, size, test_set, test_templates
+from nsr.formulas.equivalence import template_of
+from nsr.data.templates import is_held_out, training_draws
+from nsr.numbers.evaluation import evaluate, r2_score
 
 KNOWN = set(training_draws(5000, seed=0))
 

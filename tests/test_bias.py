@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from nsr import bias
-from nsr.bias import SENSES, THRESHOLDS, TrainingSet, accuracy_curve, bootstrap, breakdown, mcnemar, novelty_table, paired_bootstrap, tidy, wilson
-from nsr.oracle import Oracle
-from nsr.problem import Problem
-from nsr.results import Result
+from nsr.evidence import novelty
+from nsr.evidence.novelty import SENSES, THRESHOLDS, TrainingSet, accuracy_curve, breakdown, novelty_table, tidy
+from nsr.evidence.statistics import bootstrap, mcnemar, paired_bootstrap, wilson
+from nsr.search.oracle import Oracle
+from nsr.data.problems import Problem
+from nsr.search.result import Result
 
 TRAINING = TrainingSet([("add", "x1", "sin", "x2"), ("sin", "x1"), ("exp", "x1")],
                        seen=[("sin", "x1"), ("mul", "C", "sin", "x1"), ("add", "x1", "sin", "x2")])
@@ -171,5 +172,5 @@ def test_paired_bootstrap_uses_the_pairs():
 
 
 def test_a_lone_constant_has_a_function():
-    assert bias.function_of(("C",)) == bias.function_of(("C",))
+    assert novelty.function_of(("C",)) == novelty.function_of(("C",))
     assert TRAINING.novelty(("C",))["novel"]

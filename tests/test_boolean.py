@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from nsr import numerics
-from nsr.expressions import is_valid
+from nsr.numbers import evaluation
+from nsr.formulas.expressions import is_valid
 from nsr.theory import LastTokenProblem, boolean, last_token, reduce_formula, reduction
 
 RULES = {"(¬0)": "1", "(¬1)": "0"} | {
@@ -165,7 +165,7 @@ def test_general_last_token_problem():
     X = rng.normal(size=(20, 3))
     for leaf in ("x1", "x2", "x3"):
         prefix = ("add", "mul", "C", "sin", "x1", "mul", "C")
-        y = numerics.evaluate((*prefix, leaf), X, (1.5, -0.7))
+        y = evaluation.evaluate((*prefix, leaf), X, (1.5, -0.7))
         problem = LastTokenProblem(prefix, X, y)
         assert problem.solve() == leaf and problem.loss(leaf) < 1e-12
     assert LastTokenProblem(("mul", "x1"), X, 2.5 * X[:, 0]).solve() == "C"

@@ -20,11 +20,11 @@ import pytest
 
 from browser import NAMES, Browser, end, find, until
 from conftest import ROOT
-from nsr import lab, pages
+from nsr.book import runner, pages
 
 pytestmark = pytest.mark.skipif(find() is None, reason=f"no browser: none of {', '.join(NAMES)} is installed")
 
-PICTURES = lab.OUTPUTS / "browser"
+PICTURES = runner.OUTPUTS / "browser"
 PATIENCE = 1800  # seconds for a notebook on a machine that is busy with something else
 CONTROLS = {  # notebook → the name of a control, and what is typed there and back; a slider is moved by its keys. The fastest chapters.
     "01_boolean_formula_reduction": ("formula", "((1|0)&(~1))", "((1∨0)∧(¬(0∨0)))"),
@@ -45,11 +45,11 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
 def make_tiny(path: Path) -> None:
     """Write the parameters of the tiny scale into a copy of a notebook, as a reader would change them by hand."""
     text = path.read_text()
-    for name, value in lab.settle(path, "tiny").items():
+    for name, value in runner.settle(path, "tiny").items():
         text, changed = re.subn(rf"^({name}: \w+ = ).*?(  # .*)$", lambda line: f"{line[1]}{value!r}{line[2]}", text, count=1, flags=re.MULTILINE)
         assert changed == 1, name
     path.write_text(text)
-    assert {name: parameter.default for name, parameter in lab.parameters_of(path).items()} == lab.settle(path, "tiny")
+    assert {name: parameter.default for name, parameter in runner.parameters_of(path).items()} == runner.settle(path, "tiny")
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def move(browser: Browser, control: str, action: str) -> None:
 def test_a_control_moves_its_picture_in_jupyterlab(name: str, server: dict, browser: Browser):
     label, there, back = CONTROLS[name]
     browser.open(f"{server['url']}lab/tree/{name}.py?reset&token={server['token']}")
-    run_all(browser, sum(cell.cell_type == "code" for cell in jupytext.read(lab.NOTEBOOKS / f"{name}.py").cells))
+    run_all(browser, sum(cell.cell_type == "code" for cell in jupytext.read(runner.NOTEBOOKS / f"{name}.py").cells))
     assert texts(browser, '[data-mime-type$="jupyter.error"]') == []
     control = f"{named('.widget-label', label)}.parentElement"
     whole = f"{control}.closest('.widget-interact')"
@@ -154,12 +154,12 @@ def test_a_control_moves_its_picture_in_jupyterlab(name: str, server: dict, brow
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The book as a folder of pages: every chapter's text and code, not executed."""
     folder = tmp_path_factory.mktemp("site") / "tiny"
-    for name, path in lab.notebooks().items():
-        metrics = {"status": "ok", "error": "", "scale": "tiny"} | lab.birth_certificate({}, seed=0, seconds=0.0)
-        lab.atomic_write(folder / name / "metrics.json", lab.to_json(metrics))
+    for name, path in runner.notebooks().items():
+        metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.birth_certificate({}, seed=0, seconds=0.0)
+        runner.atomic_write(folder / name / "metrics.json", runner.to_json(metrics))
         jupytext.write(jupytext.read(path), folder / name / f"{name}.ipynb")
         pages.write_page(folder / name, path, metrics)
-    pages.bind(folder, list(lab.notebooks().values()))
+    pages.bind(folder, list(runner.notebooks().values()))
     with zipfile.ZipFile(pages.pack(folder)) as sent:  # as somebody gets it by mail
         sent.extractall(folder.parent)
     return folder.parent / "book"
@@ -188,7 +188,7 @@ def test_a_word_is_found_and_its_section_opens(site: Path, browser: Browser):
 
 
 def test_the_book_can_be_leafed_through_and_its_mathematics_is_drawn(site: Path, browser: Browser):
-    names, n_formulas = list(lab.notebooks()), 0
+    names, n_formulas = list(runner.notebooks()), 0
     browser.open((site / names[0] / f"{names[0]}.html").as_uri())
     for position, name in enumerate(names):
         browser.wait_for(f"location.pathname.endsWith('/{name}.html') && document.readyState == 'complete'")
@@ -226,7 +226,7 @@ TRAPS = {  # what stands on the page → whether the policy has to stop it, beca
 
 def test_nothing_on_a_page_runs_or_leaves_the_machine(tmp_path: Path, browser: Browser):
     """Each trap is an output of a notebook, and its formula stands in the prose, too; the page is opened, and a link on it pressed."""
-    metrics = {"status": "ok", "error": "", "scale": "tiny"} | lab.birth_certificate({}, seed=0, seconds=0.0)
+    metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.birth_certificate({}, seed=0, seconds=0.0)
     source = tmp_path / "00_trap.py"
     source.write_text("# %% [markdown]\n# # A trap\n")
     for number, (trap, stopped) in enumerate(TRAPS.items()):

@@ -8,14 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import VOCABULARIES, prefixes
 
-from nsr.canonical import canonical, family, fingerprint, is_reduced, strip, template_of
-from nsr.expressions import FULL, SIMPLIFIED, TRANSFORMER4SR, children, is_valid
-from nsr.generator import TreeRecipe, draw_templates, raw_draws
-from nsr.fitting import fit_constants
-from nsr.saturation import saturate
-from nsr.notation import to_sympy
-from nsr.numerics import evaluate
-from nsr.parsing import parse
+from nsr.formulas.equivalence import canonical, family, is_reduced, strip, template_of
+from nsr.numbers.fingerprints import fingerprint
+from nsr.formulas.expressions import FULL, SIMPLIFIED, TRANSFORMER4SR, children, is_valid
+from nsr.data.templates import TreeRecipe, draw_templates, raw_draws
+from nsr.numbers.fitting import fit_constants
+from nsr.formulas.constant_places import saturate
+from nsr.formulas.notation import to_sympy
+from nsr.numbers.evaluation import evaluate
+from nsr.formulas.parsing import parse
 
 X = np.random.default_rng(1).uniform(-1.5, 1.5, (60, 10))
 

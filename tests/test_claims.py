@@ -8,14 +8,14 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from nsr import claims, comparison, paper, traces
-from nsr.bias import TrainingSet
-from nsr.claims import ClaimError, judge, measure_check, paper_number, parse_terms, read_claims
-from nsr.comparison import KEY, at_equal_cost, flagged, layout, read_rows, row_of
-from nsr.oracle import Oracle
-from nsr.problem import Problem
-from nsr.results import Result
-from nsr.strategies import names
+from nsr.evidence import claims, comparison, paper, anytime
+from nsr.evidence.novelty import TrainingSet
+from nsr.evidence.claims import ClaimError, judge, measure_check, paper_number, parse_terms, read_claims
+from nsr.evidence.comparison import KEY, at_equal_cost, flagged, layout, read_rows, row_of
+from nsr.search.oracle import Oracle
+from nsr.data.problems import Problem
+from nsr.search.result import Result
+from nsr.search.strategies import names
 
 GOOD = "- {id: a, says: b, where: c, checks: [{number: novel(beam 5), above: 1}]}"
 
@@ -283,19 +283,19 @@ def test_a_trace_tells_what_stopping_earlier_would_have_answered():
         oracle.n_tokens += 7
         oracle.verify([prefix])
     result = Result.of(oracle, "by hand", None, 0, None)
-    text = traces.trace_of(result, training)
+    text = anytime.trace_of(result, training)
     for what in ("novel", "accurate"):
-        found = traces.share_at([text, "", math.nan], range(7), "candidates", what)
+        found = anytime.share_at([text, "", math.nan], range(7), "candidates", what)
         for n, share in enumerate(found):
             best = result.best_at(candidates=n)
             flag = best is not None and (training.novelty(best.prefix)["novel"] if what == "novel" else best.r2 > 0.99)
             assert share == pytest.approx(flag / 3)
-    assert traces.share_at([text], [34, 35], "tokens").tolist() == [0, 1]
+    assert anytime.share_at([text], [34, 35], "tokens").tolist() == [0, 1]
     searches = pd.DataFrame({"trace": [text] * 6})
-    stopped = traces.stopped_at(searches, range(6))  # a limit of its own for every search
+    stopped = anytime.stopped_at(searches, range(6))  # a limit of its own for every search
     for what in ("novel", "accurate"):
-        assert stopped[what].tolist() == (traces.share_at([text], range(6), what=what) == 1).tolist()
-    assert traces.read_trace(math.nan).shape == (0, 5)
+        assert stopped[what].tolist() == (anytime.share_at([text], range(6), what=what) == 1).tolist()
+    assert anytime.read_trace(math.nan).shape == (0, 5)
 
 
 def test_the_papers_rows_are_complete():

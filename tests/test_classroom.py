@@ -6,9 +6,9 @@ import nbformat
 import pytest
 from wrong_answers import WRONG
 
-from nsr import classroom, kernel, lab
+from nsr.book import classroom, kernel, runner
 
-NOTEBOOKS = lab.notebooks()
+NOTEBOOKS = runner.notebooks()
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS.values(), ids=NOTEBOOKS.keys())
 
 
@@ -44,7 +44,7 @@ def test_a_student_copy_stops_at_its_first_exercise(nsr_command, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     copy = tmp_path / "class" / "12_pac_guarantee.ipynb"
     first = next(i for i, cell in enumerate(nbformat.read(copy, as_version=4).cells) if classroom.tagged(cell, "check"))
-    status, error = kernel.execute(copy, tmp_path / "run", lab.params("tiny")["12_pac_guarantee"], limit=120)
+    status, error = kernel.execute(copy, tmp_path / "run", runner.params("tiny")["12_pac_guarantee"], limit=120)
     assert status == "failed" and "Your turn: more_than_doubles" in error
     assert error.startswith(f"Cell {first + 2} failed")  # one more: Papermill's cell with the parameters
 
@@ -69,5 +69,5 @@ def test_stub(solution: str, names: list[str], expected: str):
 
 def test_a_solution_without_a_check_is_an_error():
     cells = [nbformat.v4.new_code_cell("a = 1", metadata={"tags": ["solution"]}), nbformat.v4.new_code_cell("a")]
-    with pytest.raises(lab.LabError, match="no check follows"):
+    with pytest.raises(runner.LabError, match="no check follows"):
         classroom.exercises(nbformat.v4.new_notebook(cells=cells))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from nsr import compiling
+from nsr.numbers import compiling
 
 unix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owner here")
 
@@ -117,7 +117,7 @@ def test_nothing_in_a_refused_folder_is_executed_and_the_answer_is_the_same(tmp_
             return real(self, *words, **more)
         Path.mkdir = mkdir
         import numpy as np
-        from nsr.least_squares import dot
+        from nsr.numbers.least_squares import dot
         print(dot(np.arange(3.0)[None], 0, np.arange(3.0)[None], 0))
     """)
     environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | {"PYTHONPATH": str(ROOT)}

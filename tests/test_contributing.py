@@ -2,7 +2,7 @@
 import re
 from pathlib import Path
 
-import nsr.evaluation
+import nsr.evidence.measuring
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -10,8 +10,8 @@ ROOT = Path(__file__).resolve().parents[1]
 def test_the_strategy_of_the_guide_runs(monkeypatch, capsys):
     strategy, measuring = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
     assert len(strategy.strip().splitlines()) <= 30
-    tiny = nsr.evaluation.network_for("")
-    monkeypatch.setattr(nsr.evaluation, "network_for", lambda name: tiny)  # the guide's own network takes longer
+    tiny = nsr.evidence.measuring.network_for("")
+    monkeypatch.setattr(nsr.evidence.measuring, "network_for", lambda name: tiny)  # the guide's own network takes longer
     names: dict = {}
     exec(compile(strategy, "CONTRIBUTING.md", "exec"), names)
     exec(compile(measuring, "CONTRIBUTING.md", "exec"), names)

@@ -7,10 +7,10 @@ import pytest
 import torch
 from fake_network import TOY, FakeNetwork
 
-from nsr import decoding
-from nsr.decoding import Complete, Job, NextTokens, complete, decoder_input, next_tokens
-from nsr.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, is_valid
-from nsr.model import Config, Network
+from nsr.search import decoding
+from nsr.search.decoding import Complete, Job, NextTokens, complete, decoder_input, next_tokens
+from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, is_valid
+from nsr.network.model import Config, Network
 
 BODY = ("C", "x1", "x2", "add", "sin")
 MEMORY = torch.tensor([0.5, 1.5, 2.5])[:, None, None]

@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 import torch
 
-from nsr import checkpoint, evaluation, lab, training
-from nsr.devices import Place
-from nsr.engine import Budget, solve_all
-from nsr.expressions import SIMPLIFIED
-from nsr.hints import hint_words
-from nsr.model import Config, Network
-from nsr.problem import Problem
-from nsr.settings import make_settings
-from nsr.strategies import GVS, TPSR, BeamSearch, Families, LocalSearch, NSRwH
-from nsr.transformer4sr import Greedy
+from nsr.network import checkpoints, training
+from nsr.evidence import measuring
+from nsr.book import runner
+from nsr.network.devices import Place
+from nsr.search.engine import Budget, solve_all
+from nsr.formulas.expressions import SIMPLIFIED
+from nsr.data.hints import hint_words
+from nsr.network.model import Config, Network
+from nsr.data.problems import Problem
+from nsr.network.recipes import make_settings
+from nsr.search.strategies import GVS, TPSR, BeamSearch, Families, LocalSearch, NSRwH
+from nsr.search.strategies.greedy import Greedy
 from pretend_device import GPU, PretendGPU, on_gpu
 from test_training import TINY
 
@@ -146,7 +148,7 @@ def test_a_search_writes_the_same_where_the_network_is_on_a_gpu(name):
 @pytest.mark.parametrize("kind", [dict(clip=1.0), dict(hinted=True, optimiser="adamw"), dict(prompted=True)], ids=["plain", "hinted", "prompted"])
 def test_training_on_a_gpu_learns_the_same(kind, tmp_path, monkeypatch, capsys):
     settings = make_settings(TINY | dict(steps=4, save_every=2, snapshots=2, precision="float32", compile="off") | kind)
-    expected = checkpoint.load_folder(training.train(settings, tmp_path / "cpu"))
+    expected = checkpoints.load_folder(training.train(settings, tmp_path / "cpu"))
 
     @contextmanager
     def joined(device):
@@ -155,7 +157,7 @@ def test_training_on_a_gpu_learns_the_same(kind, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(training, "joined", joined)
     with PretendGPU():
         training.train(settings, tmp_path / "gpu", stop_after=2)
-        trained = checkpoint.load_folder(training.train(settings, tmp_path / "gpu"), device="cuda")
+        trained = checkpoints.load_folder(training.train(settings, tmp_path / "gpu"), device="cuda")
         assert all(map(on_gpu, trained.network.parameters())) and all(map(on_gpu, trained.at(2).parameters()))
         found = {name: home(tensor) for name, tensor in trained.network.state_dict().items()}
     torch.testing.assert_close(found, dict(expected.network.state_dict()))
@@ -168,13 +170,13 @@ def test_training_on_a_gpu_learns_the_same(kind, tmp_path, monkeypatch, capsys):
 def test_every_network_of_a_chapter_is_on_the_gpu(monkeypatch, tmp_path):
     """A trained one and the tiny one that takes its place; and nothing but `network_for` loads networks for a chapter."""
     training.train(make_settings(TINY | dict(steps=2, snapshots=1)), tmp_path / "training" / "tiny" / "own")
-    evaluation.network_for("")  # trained on the CPU, and kept
-    monkeypatch.setattr(checkpoint, "OUTPUTS", tmp_path)
+    measuring.network_for("")  # trained on the CPU, and kept
+    monkeypatch.setattr(checkpoints, "OUTPUTS", tmp_path)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     with PretendGPU():
         for name in ("tiny/own", ""):
-            assert evaluation.network_for(name).network.device == GPU
-    for path in lab.notebooks().values():
+            assert measuring.network_for(name).network.device == GPU
+    for path in runner.notebooks().values():
         called = {node.func.id for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
         assert not called & {"load", "load_folder"}, path.name
 
@@ -182,12 +184,12 @@ def test_every_network_of_a_chapter_is_on_the_gpu(monkeypatch, tmp_path):
 def test_chapter_03_reads_fresh_points_with_a_network_on_the_gpu(tmp_path):
     """Its own cells: parameters, imports, and the one that lets the book's network write."""
     folder = training.train(make_settings(TINY), tmp_path)
-    cells = [cell.source for cell in jupytext.read(lab.notebooks()["03_training"]).cells if cell.cell_type == "code"]
+    cells = [cell.source for cell in jupytext.read(runner.notebooks()["03_training"]).cells if cell.cell_type == "code"]
     (writes,) = [source for source in cells if "greedy(trained.network" in source]
     names: dict = {}
     with PretendGPU():
         exec(cells[0], names)
         exec(cells[1], names)
-        names["trained"] = checkpoint.load_folder(folder, device=GPU)
+        names["trained"] = checkpoints.load_folder(folder, device=GPU)
         exec(writes, names)
     assert len(names["rows"]) == names["n_probes"]

@@ -8,11 +8,11 @@ from fake_network import fake_model
 from sklearn.metrics import r2_score
 from test_engine import problems
 
-from nsr.drawings import PHASES, draw_fit, draw_rollout, layout, replay
-from nsr.engine import solve
-from nsr.oracle import Candidate
-from nsr.strategies import TPSR
-from nsr.strategies.tpsr import Node, Rollout
+from nsr.evidence.drawings import PHASES, draw_fit, draw_rollout, layout, replay
+from nsr.search.engine import solve
+from nsr.search.oracle import Candidate
+from nsr.search.strategies import TPSR
+from nsr.search.strategies.tpsr import Node, Rollout
 
 
 @pytest.fixture(scope="module")

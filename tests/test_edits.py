@@ -4,10 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import prefixes
 
-from nsr.canonical import canonical, is_reduced, template_of
-from nsr.edits import KINDS, edits, first_difference, last_leaf, n_operators, operators_of, template_if_allowed
-from nsr.expressions import ARITY, FULL, SIMPLIFIED, TRANSFORMER4SR, VARIABLES, is_valid, subtrees
-from nsr.generator import draw_templates, template_from
+from nsr.formulas.equivalence import canonical, is_reduced, template_of
+from nsr.formulas.editing import (
+    KINDS, edits, first_difference, last_leaf, n_operators, operators_of, template_if_allowed,
+)
+from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, TRANSFORMER4SR, VARIABLES, is_valid, subtrees
+from nsr.data.templates import draw_templates, template_from
 
 LEAVES, UNARY, BINARY = ["x1", "x2", "x3"], ["sin", "exp"], ["add", "sub"]
 GRAFTS = [("x1",), ("x3",), ("sin", "x2"), ("sub", "x1", "x2")]

@@ -9,14 +9,14 @@ import pytest
 import torch
 from fake_network import fake_model
 
-from nsr import decoding, memories
-from nsr.decoding import Complete, NextTokens
-from nsr.engine import Budget, solve, solve_all
-from nsr.expressions import END, SIMPLIFIED, is_valid
-from nsr.model import Config, Network
-from nsr.oracle import Verify, clocks
-from nsr.problem import Problem, ProblemError
-from nsr.strategies import BeamSearch
+from nsr.search import decoding, encoder_cache
+from nsr.search.decoding import Complete, NextTokens
+from nsr.search.engine import Budget, solve, solve_all
+from nsr.formulas.expressions import END, SIMPLIFIED, is_valid
+from nsr.network.model import Config, Network
+from nsr.search.oracle import Verify, clocks
+from nsr.data.problems import Problem, ProblemError
+from nsr.search.strategies import BeamSearch
 
 
 def problems(n=6, D=2, seed=0):
@@ -104,7 +104,7 @@ def test_together_equals_alone(strategy, monkeypatch):
     alone = [solve(problem, strategy, fake_model(), seed=7) for problem in problems()]
     assert [summary(r) for r in together] == [summary(r) for r in alone]
     monkeypatch.setattr(decoding, "ROWS", 5)
-    monkeypatch.setattr(memories, "ENCODED", 2)
+    monkeypatch.setattr(encoder_cache, "ENCODED", 2)
     assert [summary(r) for r in solve_all(problems()[::-1], strategy, fake_model(), seed=7)][::-1] == [summary(r) for r in alone]
 
 

@@ -19,18 +19,21 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 from tiny_full import tiny_full
 
-from nsr import NSRegressor, bagging, estimator, fitting, oracle, parse, srbench, to_infix, warming
-from nsr.canonical import canonical
-from nsr.choice import pareto
-from nsr.deadline import Deadline
-from nsr.estimator import column_importance, default_weights
-from nsr.judging import digits_for
-from nsr.measurements import report
-from nsr.numerics import evaluate, fit_constants, r2_score
-from nsr.oracle import Verify
-from nsr.strategies import GVS, BeamSearch, LocalSearch
-from nsr.tables import TableError
-from nsr.warming import warm_up
+from nsr import NSRegressor, parse, to_infix
+from nsr.search import subsampling, oracle
+from nsr.regressor import estimator, srbench, warming
+from nsr.numbers import fitting
+from nsr.formulas.equivalence import canonical
+from nsr.search.model_selection import pareto
+from nsr.search.deadline import Deadline
+from nsr.regressor.estimator import column_importance, default_weights
+from nsr.regressor.judging import digits_for
+from nsr.regressor.measurements import report
+from nsr.numbers.evaluation import evaluate, fit_constants, r2_score
+from nsr.search.oracle import Verify
+from nsr.search.strategies import GVS, BeamSearch, LocalSearch
+from nsr.regressor.tables import TableError
+from nsr.regressor.warming import warm_up
 
 CANNOT_APPLY: dict[str, str] = {}  # checks of scikit-learn that NSRegressor does not pass, and why
 
@@ -345,14 +348,14 @@ def test_after_the_deadline_only_a_little_is_fitted(monkeypatch):
 
     for module in (fitting, oracle):
         monkeypatch.setattr(module, "fit_many", counted)
-    search = bagging.solve_all
+    search = subsampling.solve_all
 
     def slow(*args, **options):
         results = search(*args, **options)
         now[0] = 100.0
         return results
 
-    monkeypatch.setattr(bagging, "solve_all", slow)
+    monkeypatch.setattr(subsampling, "solve_all", slow)
     rng, rows = np.random.default_rng(5), 50_000
     X = rng.uniform(1, 5, (rows, 5))
     y = X[:, 0] * np.sin(X[:, 1]) + X[:, 2] ** 2 / X[:, 3] + 0.1 * rng.standard_normal(rows)

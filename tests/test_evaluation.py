@@ -9,19 +9,19 @@ import pytest
 import sympy
 import torch
 
-from nsr import evaluation, grids
-from nsr.bias import TrainingSet
-from nsr.checkpoint import Seen, export, load_folder
-from nsr.evaluation import Row, measure, measure_all, problems_of, ranks, share_with_rank
-from nsr.expressions import SIMPLIFIED
-from nsr.generator import TreeRecipe, training_draws
-from nsr.grids import results_path
-from nsr.model import Config, Network
-from nsr.oracle import Oracle
-from nsr.problem import Problem
-from nsr.records import certificate_path, read_table
-from nsr.results import Result
-from nsr.strategies import BeamSearch
+from nsr.evidence import measuring, reference_tables
+from nsr.evidence.novelty import TrainingSet
+from nsr.network.checkpoints import Seen, export, load_folder
+from nsr.evidence.measuring import Row, measure, measure_all, problems_of, ranks, share_with_rank
+from nsr.formulas.expressions import SIMPLIFIED
+from nsr.data.templates import TreeRecipe, training_draws
+from nsr.evidence.reference_tables import results_path
+from nsr.network.model import Config, Network
+from nsr.search.oracle import Oracle
+from nsr.data.problems import Problem
+from nsr.book.run_records import certificate_path, read_table
+from nsr.search.result import Result
+from nsr.search.strategies import BeamSearch
 
 FEW = {"n_problems": 4, "n_points": 20}
 
@@ -93,7 +93,7 @@ def test_share_with_rank_is_the_share_counted_by_hand():
 @pytest.fixture
 def counted(monkeypatch):
     """How often `measure` is called, and a way to make it fail."""
-    real, calls = evaluation.measure, []
+    real, calls = measuring.measure, []
 
     def watched(*arguments, **options):
         if len(calls) == watched.fails_at:
@@ -102,7 +102,7 @@ def counted(monkeypatch):
         return real(*arguments, **options)
 
     watched.fails_at = -1
-    monkeypatch.setattr(evaluation, "measure", watched)
+    monkeypatch.setattr(measuring, "measure", watched)
     return calls, watched
 
 
@@ -114,8 +114,8 @@ def test_a_row_with_noise_is_a_row_of_its_own_and_is_judged_on_clean_points(trai
     noisy = dataclasses.replace(plain, noise=0.1, first=3)
     assert not {"noise", "first"} & set(plain.parameters(trained)), "tables measured before there was noise keep their rows"
     assert noisy.parameters(trained) == plain.parameters(trained) | {"noise": 0.1, "first": 3}
-    seen, real = [], evaluation.solve_all
-    monkeypatch.setattr(evaluation, "solve_all", lambda problems, *a, **k: (seen.append(problems), real(problems, *a, **k))[1])
+    seen, real = [], measuring.solve_all
+    monkeypatch.setattr(measuring, "solve_all", lambda problems, *a, **k: (seen.append(problems), real(problems, *a, **k))[1])
     for folder, strategy in (("a", noisy.strategy), ("b", BeamSearch(1, max_len=8))):
         table = measure_all([plain, dataclasses.replace(noisy, strategy=strategy)], tmp_path / folder / "noise.csv.gz", trained)
         assert table["noise"].fillna(0).tolist() == [0, 0, 0, 0, 0.1, 0.1, 0.1]
@@ -169,7 +169,7 @@ def test_other_weights_replace_the_rows_and_other_rows_stay(trained, tmp_path, c
 def test_another_commit_is_no_reason_to_measure_again(trained, tmp_path, counted, monkeypatch):
     path = tmp_path / "table.csv"
     measure_all(GRID[:1], path, trained)
-    monkeypatch.setattr("nsr.records.git_state", lambda: ("another", True))
+    monkeypatch.setattr("nsr.book.run_records.git_state", lambda: ("another", True))
     measure_all(GRID[:1], path, trained)
     assert len(counted[0]) == 1
 
@@ -183,16 +183,16 @@ def test_test_sets_of_different_sizes_do_not_share_a_table(trained, tmp_path):
 
 
 def test_an_interrupted_search_is_no_result(trained, tmp_path, monkeypatch):
-    real = evaluation.measure
-    monkeypatch.setattr(evaluation, "measure", lambda *a, **o: real(*a, **o).assign(stopped="interrupted"))
+    real = measuring.measure
+    monkeypatch.setattr(measuring, "measure", lambda *a, **o: real(*a, **o).assign(stopped="interrupted"))
     with pytest.raises(KeyboardInterrupt):
         measure_all(GRID[:1], tmp_path / "table.csv", trained)
     assert not (tmp_path / "table.csv").exists()
 
 
 def test_results_are_read_from_the_readers_own_place_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(grids, "OUTPUTS", tmp_path)
-    assert results_path("no such table").is_relative_to(grids.REFERENCE)
+    monkeypatch.setattr(reference_tables, "OUTPUTS", tmp_path)
+    assert results_path("no such table").is_relative_to(reference_tables.REFERENCE)
     own = results_path("no such table", write=True)
     own.parent.mkdir(parents=True)
     own.touch()

@@ -4,8 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import VOCABULARIES, prefixes
 
-from nsr.expressions import (ARITY, CLOSE, END, FULL, OPEN, PAD, SIMPLIFIED, START, UNARY, VARIABLES, ExpressionError, Vocabulary,
-                             check, children, complexity, depth, is_valid, n_constants, spans, subtree_end, subtrees, variables)
+from nsr.formulas.expressions import (
+    ARITY, CLOSE, END, FULL, OPEN, PAD, SIMPLIFIED, START, UNARY, VARIABLES, ExpressionError, Vocabulary, check, children, complexity, depth, is_valid, n_constants, spans, subtree_end, subtrees, variables,
+)
 
 TOKENS = ("C", *VARIABLES, *ARITY)
 

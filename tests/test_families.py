@@ -13,20 +13,20 @@ from scipy.optimize import lsq_linear
 from strategies import valued_prefixes
 from test_engine import problems, summary
 
-from nsr.canonical import canonical, family, template_of
-from nsr.engine import Budget, solve, solve_all
-from nsr.evaluation import Row
-from nsr.expressions import FULL, SIMPLIFIED, TRANSFORMER4SR, is_valid
-from nsr.generator import draw_templates, sample_templates
-from nsr.items import TemplateBank, sample_items
-from nsr.numerics import evaluate, fit_constants, gradient
-from nsr.oracle import Candidate, Oracle, Verify
-from nsr.problem import Problem
-from nsr.pruning import cost, plan, prune, shortened, targets
-from nsr.saturation import ALWAYS, saturate
-from nsr.simplification import simplify
-from nsr.strategies import GVS, TPSR, BeamSearch, Families
-from nsr.strategies.families import Book, alike, family_of, starts_of
+from nsr.formulas.equivalence import canonical, family, template_of
+from nsr.search.engine import Budget, solve, solve_all
+from nsr.evidence.measuring import Row
+from nsr.formulas.expressions import FULL, SIMPLIFIED, TRANSFORMER4SR, is_valid
+from nsr.data.templates import draw_templates, sample_templates
+from nsr.data.items import TemplateBank, sample_items
+from nsr.numbers.evaluation import evaluate, fit_constants, gradient
+from nsr.search.oracle import Candidate, Oracle, Verify
+from nsr.data.problems import Problem
+from nsr.search.pruning import cost, plan, prune, shortened, targets
+from nsr.formulas.constant_places import ALWAYS, saturate
+from nsr.numbers.simplification import simplify
+from nsr.search.strategies import GVS, TPSR, BeamSearch, Families
+from nsr.search.strategies.families import Book, alike, family_of, starts_of
 
 BEAM = BeamSearch(4, max_len=12)
 
@@ -155,7 +155,7 @@ def test_alike_means_the_same_family():
     keys = {}
     for template in draw_templates(400, seed=5):
         keys.setdefault(alike(template), set()).add(family(template))
-    assert all(len(families) == 1 for families in keys.values())  # finer than the family of nsr.canonical, never coarser
+    assert all(len(families) == 1 for families in keys.values())  # finer than the family of nsr.formulas.equivalence, never coarser
 
 
 # ---------------------------------------------------------------------------------------------------------------- simplify
@@ -369,14 +369,14 @@ def test_an_answer_never_has_what_the_data_do_not_ask_for():
 def test_a_row_of_a_grid(strategy):
     from types import SimpleNamespace
     from unittest.mock import patch
-    with patch("nsr.evaluation.weights_digest", lambda *a: "0"):
+    with patch("nsr.evidence.measuring.weights_digest", lambda *a: "0"):
         parameters = Row(strategy, "baseline").parameters(SimpleNamespace(name="fake"))
     assert json.loads(json.dumps(parameters))["options"]["price"] == 2.0
 
 
 def test_the_book_keeps_the_best_pruned_answer():
     problem = problems(1)[0]
-    from nsr.engine import View
+    from nsr.search.engine import View
     book = Book(View(problem, SIMPLIFIED, 60, Oracle(problem)))
     assert book.best is None and not book.solved
     request, keys = book.request([("x1",), ("mul", "C", "x1"), ("sin", "x1")], None, "")

@@ -18,10 +18,10 @@ import pytest
 import torch
 
 from conftest import ROOT
-from nsr import checkpoint
-from nsr.records import certificate_path, read_table
-from nsr.settings import read_settings
-from nsr.training import train
+from nsr.network import checkpoints
+from nsr.book.run_records import certificate_path, read_table
+from nsr.network.recipes import read_settings
+from nsr.network.training import train
 from test_lab import HEAD, wait_for
 
 
@@ -41,7 +41,7 @@ def test_kill_9_while_a_table_is_written_leaves_a_whole_one(tmp_path: Path):
     for pause in (0.0, 0.01, 0.03, 0.05):
         writer = python(f"""
             import pandas as pd
-            from nsr.records import write_table
+            from nsr.book.run_records import write_table
             n = {previous}
             while True:
                 n += 1
@@ -65,7 +65,7 @@ def small_disk(limit: int):
 
 
 def test_a_full_disk_keeps_the_old_checkpoint_and_says_so(tmp_path: Path):
-    train = "import sys; from nsr import training; training.main('nesymres', 'tiny', {'steps': 60, 'save_every': 20})"
+    train = "import sys; from nsr.network import training; training.main('nesymres', 'tiny', {'steps': 60, 'save_every': 20})"
     done = python(train.replace("'steps': 60", "'steps': 20"), tmp_path)
     assert done.wait(120) == 0, done.stderr.read()
     latest = tmp_path / "training" / "tiny" / "nesymres" / "latest.safetensors"
@@ -123,12 +123,12 @@ def test_a_newer_package_that_lacks_something_is_named_with_the_way_back(tmp_pat
 
 WORK = """
 import time
-from nsr import lab
-with open(lab.ROOT / "began.txt", "a") as began:
+from nsr import book
+with open(book.ROOT / "began.txt", "a") as began:
     began.write(f"{size}\\n")
-while size == 2 and not (lab.ROOT / "go").exists():
+while size == 2 and not (book.ROOT / "go").exists():
     time.sleep(0.05)
-lab.record(doubled=2 * size)
+book.record(doubled=2 * size)
 """
 
 
@@ -158,14 +158,14 @@ def test_two_trainings_at_once_in_one_folder_both_end_with_a_whole_network(tmp_p
     pair = [python(command("train", "nesymres", "--scale", "tiny", "-p", "steps", "30", "-p", "save_every", "3"), tmp_path) for _ in range(2)]
     said = [process.communicate(timeout=300)[1] for process in pair]
     assert [process.returncode for process in pair] == [0, 0], said
-    final = checkpoint.load_folder(tmp_path / "training" / "tiny" / "nesymres" / "final")
+    final = checkpoints.load_folder(tmp_path / "training" / "tiny" / "nesymres" / "final")
     assert final.history[-1]["step"] == 30 and len(final.templates) > 0 and len(final.seen) > 0
 
 
 FILL = """
     import sys, pandas as pd
     from pathlib import Path
-    from nsr.grids import Job, fill
+    from nsr.evidence.reference_tables import Job, fill
     def job(n):
         parameters = {"weights": "w", "weights_digest": "d", "n": n}
         return Job(f"row {n}", parameters, lambda: pd.DataFrame({"n": [n] * 3, "square": [n * n] * 3, "stopped": "end"}))
@@ -260,8 +260,8 @@ def test_no_weights_are_ever_executed(name: str, network: Path, tmp_path: Path):
     for content in (pickle.dumps(Trap(sprung)), gzip.compress(pickle.dumps(Trap(sprung))), (tmp_path / "a.pt").read_bytes()):
         shutil.copytree(network, folder, dirs_exist_ok=True)
         (folder / name).write_bytes(content)
-        with pytest.raises((checkpoint.CheckpointError, ValueError, OSError)):
-            trained = checkpoint.load_folder(folder)
+        with pytest.raises((checkpoints.CheckpointError, ValueError, OSError)):
+            trained = checkpoints.load_folder(folder)
             trained.seen, trained.templates
         assert not sprung.exists()
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import sympy
 
-from nsr.expressions import FULL, is_valid
-from nsr.feynman import MAX_VARIABLES, N_EQUATIONS, equations
-from nsr.numerics import evaluate
-from nsr.practical import TESTSETS, folder_of
-from nsr.units import Units
+from nsr.formulas.expressions import FULL, is_valid
+from nsr.data.laws import MAX_VARIABLES, N_EQUATIONS, equations
+from nsr.numbers.evaluation import evaluate
+from nsr.data.practical_sets import TESTSETS, folder_of
+from nsr.data.rescaling import Units
 
 EQUATIONS = equations()
 BROKEN = "II.13.17"

@@ -6,7 +6,7 @@ from urllib.parse import unquote
 import nbformat
 from nbconvert import HTMLExporter
 
-from nsr import finder
+from nsr.book import search_box
 
 new = nbformat.v4.new_markdown_cell
 
@@ -16,7 +16,7 @@ def test_a_section_is_found_where_the_page_has_it(tmp_path):
                                            nbformat.v4.new_code_cell("hidden = 1")])
     (tmp_path / "07_x").mkdir()
     nbformat.write(book, tmp_path / "07_x" / "07_x.ipynb")
-    html = finder.box(tmp_path, ["07_x", "08_missing"])
+    html = search_box.box(tmp_path, ["07_x", "08_missing"])
     data = json.loads(re.search(r'<script id="sections" type="application/json">(.*?)</script>', html, re.DOTALL).group(1))
     assert [(s["chapter"], s["title"]) for s in data] == [("07", "A title"), ("07", "Is it so? An answer")]
     assert data[0]["text"] == "Some prose . More." and "hidden" not in html
@@ -26,4 +26,4 @@ def test_a_section_is_found_where_the_page_has_it(tmp_path):
 
 
 def test_no_chapters_no_box(tmp_path):
-    assert finder.box(tmp_path, ["00_none"]) == ""
+    assert search_box.box(tmp_path, ["00_none"]) == ""

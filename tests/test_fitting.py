@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from scipy.optimize import least_squares
 from strategies import prefixes
 
-from nsr.expressions import CONSTANT, FULL, SIMPLIFIED
-from nsr.fitting import Fit, fit_constants, fit_many
-from nsr.generator import sample_templates
-from nsr.items import TemplateBank, sample_items
-from nsr.numerics import compile_program, evaluate, gradient, r2_score
-from nsr.starts import analyse
+from nsr.formulas.expressions import CONSTANT, FULL, SIMPLIFIED
+from nsr.numbers.fitting import Fit, fit_constants, fit_many
+from nsr.data.templates import sample_templates
+from nsr.data.items import TemplateBank, sample_items
+from nsr.numbers.evaluation import compile_program, evaluate, gradient, r2_score
+from nsr.numbers.initial_guesses import analyse
 
 pytestmark = pytest.mark.filterwarnings("error")
 

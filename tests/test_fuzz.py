@@ -14,15 +14,16 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nsr import checkpoint, lab, sweeps
-from nsr.canonical import template_of
-from nsr.expressions import ExpressionError, is_valid
-from nsr.hints import HintError
-from nsr.notation import to_infix
-from nsr.parsing import parse
-from nsr.records import ROOT, read_table
-from nsr.settings import SettingsError, make_settings, read_settings
-from nsr.strategies import NSRwH
+from nsr.network import checkpoints
+from nsr.book import runner, sweeps
+from nsr.formulas.equivalence import template_of
+from nsr.formulas.expressions import ExpressionError, is_valid
+from nsr.data.hints import HintError
+from nsr.formulas.notation import to_infix
+from nsr.formulas.parsing import parse
+from nsr.book.run_records import ROOT, read_table
+from nsr.network.recipes import SettingsError, make_settings, read_settings
+from nsr.search.strategies import NSRwH
 
 TIMES = int(os.environ.get("NSR_FUZZ", "1"))
 PIECES = ["x1", "x2", "x99", "sin", "exp(", "(", ")", "+", "-", "*", "/", "**", "^", " ", "2", ".5", "1e400", "e", "C", ",", "__import__('os')",
@@ -94,7 +95,7 @@ def test_sweep_files(tmp_path, content, broken):
     file.write_text(text[: len(text) // 2] + ": [" if broken else text)
     try:
         sweeps.read_sweep(file, "tiny")
-    except lab.LabError as error:
+    except runner.LabError as error:
         assert str(error)
 
 
@@ -119,7 +120,7 @@ def damaged(raw: bytes, rng: random.Random) -> bytes:
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
-    from nsr.training import train
+    from nsr.network.training import train
 
     return train(read_settings("nesymres", "tiny", {"steps": 2, "snapshots": 0}), tmp_path_factory.mktemp("fuzzed"))
 
@@ -132,8 +133,8 @@ def test_damaged_weights(weights, tmp_path, name, seed):
     shutil.copytree(weights, folder)
     (folder / name).write_bytes(damaged((weights / name).read_bytes(), random.Random(seed)))
     try:
-        checkpoint.load_folder(folder)
-    except checkpoint.CheckpointError as error:
+        checkpoints.load_folder(folder)
+    except checkpoints.CheckpointError as error:
         assert str(error)
 
 
@@ -146,8 +147,8 @@ def test_sizes_that_no_network_has(weights, tmp_path, name, value):
     about["config"][name] = value
     (folder / "about.json").write_text(json.dumps(about))
     try:
-        checkpoint.load_folder(folder)
-    except checkpoint.CheckpointError as error:
+        checkpoints.load_folder(folder)
+    except checkpoints.CheckpointError as error:
         assert str(error)
 
 

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nsr.canonical import canonical
-from nsr.expressions import ARITY, FULL, SIMPLIFIED, check, variables
-from nsr.generator import (TreeRecipe, draw_templates, is_held_out, raw_draws, sample_templates, template_from, tree_counts,
-                           training_draws)
+from nsr.formulas.equivalence import canonical
+from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, check, variables
+from nsr.data.templates import (
+    TreeRecipe, draw_templates, is_held_out, raw_draws, sample_templates, template_from, tree_counts, training_draws,
+)
 
 
 def shapes(n):

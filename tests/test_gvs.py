@@ -11,16 +11,16 @@ from fake_network import fake_model
 from test_engine import problems, summary
 from test_tpsr import Recorded
 
-from nsr import decoding
-from nsr.decoding import Complete, Job, NextTokens, passes
-from nsr.drawings import draw_pool, pool_over_time
-from nsr.engine import Budget, solve, solve_all
-from nsr.expressions import ARITY, SIMPLIFIED, is_valid
-from nsr.generator import TreeRecipe
-from nsr.model import Config, Network
-from nsr.oracle import Candidate, Verify
-from nsr.strategies import GVS, TPSR, BeamSearch
-from nsr.strategies.gvs import Entry, Suggestion, random_subtrees
+from nsr.search import decoding
+from nsr.search.decoding import Complete, Job, NextTokens, passes
+from nsr.evidence.drawings import draw_pool, pool_over_time
+from nsr.search.engine import Budget, solve, solve_all
+from nsr.formulas.expressions import ARITY, SIMPLIFIED, is_valid
+from nsr.data.templates import TreeRecipe
+from nsr.network.model import Config, Network
+from nsr.search.oracle import Candidate, Verify
+from nsr.search.strategies import GVS, TPSR, BeamSearch
+from nsr.search.strategies.gvs import Entry, Suggestion, random_subtrees
 
 BEAM = BeamSearch(3, max_len=12)
 

@@ -9,36 +9,22 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsr import checkpoint, training
-from nsr.batches import Stream, make_draw, make_hints
-from nsr.canonical import strip
-from nsr.checkpoint import CheckpointError
-from nsr.expressions import ARITY, FULL, SIMPLIFIED, VARIABLES, VOCABULARIES, n_constants
-from nsr.generator import TreeRecipe, training_draws
-from nsr.hinting import HintRecipe, draw_hints, fitted, random_templates
-from nsr.hints import (
-    BEGIN,
-    FINISH,
-    LONGEST,
-    ROOM,
-    VALUES,
-    Complexity,
-    HintError,
-    Negative,
-    Positive,
-    Symmetry,
-    decode,
-    encode,
-    hint_words,
-    in_order,
-    rounded,
+from nsr.network import checkpoints, training
+from nsr.network.batches import Stream, make_draw, make_hints
+from nsr.formulas.equivalence import strip
+from nsr.network.checkpoints import CheckpointError
+from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, VARIABLES, VOCABULARIES, n_constants
+from nsr.data.templates import TreeRecipe, training_draws
+from nsr.data.hint_draws import HintRecipe, draw_hints, fitted, random_templates
+from nsr.data.hints import (
+    BEGIN, FINISH, LONGEST, ROOM, VALUES, Complexity, HintError, Negative, Positive, Symmetry, decode, encode, hint_words, in_order, rounded,
 )
-from nsr.items import TemplateBank, sample_items
-from nsr.model import Network
-from nsr.notation import to_sympy
-from nsr.parsing import parse
-from nsr.settings import make_settings, read_settings
-from nsr.symmetry import symmetries
+from nsr.data.items import TemplateBank, sample_items
+from nsr.network.model import Network
+from nsr.formulas.notation import to_sympy
+from nsr.formulas.parsing import parse
+from nsr.network.recipes import make_settings, read_settings
+from nsr.numbers.symmetry import symmetries
 
 TINY = dict(
     max_operators=3, draws=60, points_min=8, points_max=12, pool=2, width=16, heads=2, encoder_blocks=1, inducing=4, seeds=4,
@@ -294,13 +280,13 @@ def test_batches_carry_true_hints():
 
 
 def test_a_hinted_network_is_published_and_loaded_as_it_was(finished, monkeypatch, tmp_path):
-    trained = checkpoint.load_folder(finished / "final", "tiny/nsrwh")
+    trained = checkpoints.load_folder(finished / "final", "tiny/nsrwh")
     assert trained.config.hint_vocabulary == len(trained.about["hint_words"]) == len(hint_words(trained.vocabulary))
-    monkeypatch.setattr(checkpoint, "OUTPUTS", tmp_path)
+    monkeypatch.setattr(checkpoints, "OUTPUTS", tmp_path)
     (tmp_path / "training" / "tiny").mkdir(parents=True)
     (tmp_path / "training" / "tiny" / "nsrwh").symlink_to(finished)
-    checkpoint.publish("tiny/nsrwh")
-    again = checkpoint.load("tiny/nsrwh")
+    checkpoints.publish("tiny/nsrwh")
+    again = checkpoints.load("tiny/nsrwh")
     assert again.folder == tmp_path / "reference" / "tiny" / "nsrwh" and again.config == trained.config
     hints = torch.tensor([encode([Complexity(4)], SIMPLIFIED)])
     points = torch.randn(1, 8, 6)
@@ -308,32 +294,32 @@ def test_a_hinted_network_is_published_and_loaded_as_it_was(finished, monkeypatc
     about = (again.folder / "about.json").read_text()
     (again.folder / "about.json").write_text(about.replace('"length=3"', '"length=three"'))
     with pytest.raises(CheckpointError, match="other words for hints"):
-        checkpoint.load("tiny/nsrwh")
+        checkpoints.load("tiny/nsrwh")
 
 
 def test_a_hinted_run_goes_on_where_it_stopped(finished, tmp_path):
     assert training.train(make_settings(TINY), tmp_path, stop_after=5) is None
     resumed = training.train(make_settings(TINY), tmp_path)
-    straight = checkpoint.load_folder(finished / "final").network.state_dict()
-    for name, tensor in checkpoint.load_folder(resumed).network.state_dict().items():
+    straight = checkpoints.load_folder(finished / "final").network.state_dict()
+    for name, tensor in checkpoints.load_folder(resumed).network.state_dict().items():
         assert torch.equal(tensor, straight[name]), name
 
 
 def test_a_run_from_before_hints_existed_goes_on(tmp_path):
     plain = make_settings({key: value for key, value in TINY.items() if not key.startswith("hint")})
     training.train(plain, tmp_path, stop_after=5)
-    tensors, about = checkpoint.read(tmp_path / checkpoint.LATEST)
+    tensors, about = checkpoints.read(tmp_path / checkpoints.LATEST)
     sizes = {"hint_vocabulary", "hint_layers", "hint_positions"}  # of the network: they existed before
     about["settings"] = {key: value for key, value in about["settings"].items() if not key.startswith("hint") or key in sizes}
-    checkpoint.write(tmp_path / checkpoint.LATEST, tensors, about)
+    checkpoints.write(tmp_path / checkpoints.LATEST, tensors, about)
     assert training.train(plain, tmp_path) is not None
 
 
 def test_a_frozen_encoder_learns_nothing_costs_no_backward_pass_and_remembers_what_was_shown(finished, monkeypatch, tmp_path):
     plain = make_settings({key: value for key, value in TINY.items() if not key.startswith("hint")})
-    base = checkpoint.load_folder(training.train(plain, tmp_path / "plain"))
-    monkeypatch.setattr(checkpoint, "load", lambda name: base)
-    tuned = checkpoint.load_folder(training.train(make_settings(TINY | dict(start_from="tiny/nesymres", freeze_encoder=True)), tmp_path / "tuned"))
+    base = checkpoints.load_folder(training.train(plain, tmp_path / "plain"))
+    monkeypatch.setattr(checkpoints, "load", lambda name: base)
+    tuned = checkpoints.load_folder(training.train(make_settings(TINY | dict(start_from="tiny/nesymres", freeze_encoder=True)), tmp_path / "tuned"))
     for name, tensor in base.network.state_dict().items():
         assert torch.equal(tensor, tuned.network.state_dict()[name]) == name.startswith(("embed", "blocks", "pool")), name
     assert tuned.seen.counts.sum() == 2 * base.seen.counts.sum() and set(base.seen.hashes) <= set(tuned.seen.hashes)

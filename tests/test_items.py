@@ -6,13 +6,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from strategies import prefixes
 
-from nsr.canonical import canonical, template_of
-from nsr.expressions import FULL, SIMPLIFIED, is_valid
-from nsr.generator import TreeRecipe, draw_templates
-from nsr.items import ItemRecipe, TemplateBank, sample_items
-from nsr.saturation import saturate
-from nsr.notation import to_sympy
-from nsr.parsing import parse
+from nsr.formulas.equivalence import canonical, template_of
+from nsr.formulas.expressions import FULL, SIMPLIFIED, is_valid
+from nsr.data.templates import TreeRecipe, draw_templates
+from nsr.data.items import ItemRecipe, TemplateBank, sample_items
+from nsr.formulas.constant_places import saturate
+from nsr.formulas.notation import to_sympy
+from nsr.formulas.parsing import parse
 
 TEMPLATES = list(dict.fromkeys(draw_templates(1500, seed=0)))
 BANK = TemplateBank(TEMPLATES)

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from conftest import ROOT
-from nsr import lab, pages, records
+from nsr.book import runner, pages, run_records
 from nsr.__main__ import main
 
 HEAD = """# ---
@@ -47,27 +47,27 @@ loud: bool = False  # a switch
 GOOD = """
 import os
 from ipykernel.connect import get_connection_info
-from nsr import lab
-from nsr.records import figure_dir
+from nsr import book
+from nsr.book.run_records import figure_dir
 (figure_dir() / "dot.png").write_bytes(b"dot")
-table = lab.read_table(lab.ROOT / "data.csv")
+table = book.read_table(book.ROOT / "data.csv")
 connection = get_connection_info(unpack=True)
-lab.record(doubled=2 * size, transport=connection["transport"], socket=connection["ip"], headless=lab.headless(), total=int(table["a"].sum()), cwd=os.getcwd())
+book.record(doubled=2 * size, transport=connection["transport"], socket=connection["ip"], headless=book.headless(), total=int(table["a"].sum()), cwd=os.getcwd())
 
 # %% [markdown]
 # See [the other](01_bad.py).
 """
 SLEEP = """
 import os, pathlib, time
-from nsr import lab
-(lab.ROOT / "pid.txt").write_text(str(os.getpid()))
+from nsr import book
+(book.ROOT / "pid.txt").write_text(str(os.getpid()))
 time.sleep(600)
 """
 MOODY = """
 import pandas
-from nsr import lab
-lab.write_table(pandas.DataFrame({"a": [1]}), lab.run_dir() / "table.csv.gz", {})
-assert not (lab.ROOT / "broken").exists(), "out of order"
+from nsr import book
+book.write_table(pandas.DataFrame({"a": [1]}), book.run_dir() / "table.csv.gz", {})
+assert not (book.ROOT / "broken").exists(), "out of order"
 """
 
 
@@ -81,16 +81,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.write_text(HEAD.format(title=f"The {name[3:]} one") + body)
     (root / "params").mkdir()
     (root / "params" / "tiny.yaml").write_text("00_good: {size: 7}\n")
-    lab.write_table(pd.DataFrame({"a": [1, 2]}), root / "data.csv", {})
+    run_records.write_table(pd.DataFrame({"a": [1, 2]}), root / "data.csv", {})
     return root
 
 
 @pytest.fixture
 def inside(project: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The same project seen from this process, for what needs no kernel."""
-    monkeypatch.setattr(lab, "NOTEBOOKS", project / "notebooks")
-    monkeypatch.setattr(lab, "PARAMS", project / "params")
-    monkeypatch.setattr(lab, "OUTPUTS", project / "outputs")
+    monkeypatch.setattr(runner, "NOTEBOOKS", project / "notebooks")
+    monkeypatch.setattr(runner, "PARAMS", project / "params")
+    monkeypatch.setattr(runner, "OUTPUTS", project / "outputs")
     return project
 
 
@@ -121,7 +121,7 @@ def leftovers(project: Path) -> list[Path]:
 )
 def test_a_request_that_makes_no_sense_is_refused_in_a_sentence(inside: Path, capsys: pytest.CaptureFixture, words: list[str], expected):
     if expected is None:
-        assert lab.find(words[1]).stem == "00_good"
+        assert runner.find(words[1]).stem == "00_good"
         return
     assert main(words) == 2
     said = capsys.readouterr().err
@@ -130,30 +130,30 @@ def test_a_request_that_makes_no_sense_is_refused_in_a_sentence(inside: Path, ca
 
 
 def test_an_undeclared_key_in_params_is_refused(inside: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(lab, "params", lambda scale: {"00_good": {"sizes": 3}})
-    with pytest.raises(lab.LabError, match="no parameter 'sizes' .given in params/tiny.yaml"):
-        lab.settle(lab.find("00"), "tiny")
+    monkeypatch.setattr(runner, "params", lambda scale: {"00_good": {"sizes": 3}})
+    with pytest.raises(runner.LabError, match="no parameter 'sizes' .given in params/tiny.yaml"):
+        runner.settle(runner.find("00"), "tiny")
 
 
 @pytest.mark.parametrize(("name", "text", "value"), [("size", "1e3", 1000), ("size", "-4", -4), ("share", "1", 1.0), ("name", "5", "5"), ("loud", "true", True)])
 def test_text_from_the_command_line_gets_the_declared_kind(inside: Path, name: str, text: str, value):
-    settled = lab.settle(lab.find("00"), "tiny", {name: text})[name]
+    settled = runner.settle(runner.find("00"), "tiny", {name: text})[name]
     assert settled == value and type(settled) is type(value)
 
 
 def test_defaults_then_params_file_then_command(inside: Path):
-    notebook = lab.find("00")
-    assert lab.settle(notebook, "laptop")["size"] == 3
-    assert lab.settle(notebook, "tiny")["size"] == 7
-    assert lab.settle(notebook, "tiny", {"size": "9"})["size"] == 9
+    notebook = runner.find("00")
+    assert runner.settle(notebook, "laptop")["size"] == 3
+    assert runner.settle(notebook, "tiny")["size"] == 7
+    assert runner.settle(notebook, "tiny", {"size": "9"})["size"] == 9
 
 
 @pytest.mark.parametrize("line", ["size = 3", "size: int | None = 3", "size: int = 2 + 1", "size: int", "import os"])
 def test_parameters_cell_holds_only_flat_literals(tmp_path: Path, line: str):
     path = tmp_path / "00_x.py"
     path.write_text(f'# %% tags=["parameters"]\n{line}\n')
-    with pytest.raises(lab.LabError, match="parameters cell"):
-        lab.parameters_of(path)
+    with pytest.raises(runner.LabError, match="parameters cell"):
+        runner.parameters_of(path)
 
 
 # ---- a run that works ---------------------------------------------------------------------------------------------------------
@@ -189,14 +189,14 @@ def test_the_page_reads_as_part_of_a_book(project: Path, good: subprocess.Comple
 
 
 def test_what_is_up_to_date_is_skipped_until_something_it_depends_on_changes(inside: Path, good: subprocess.CompletedProcess):
-    notebook, folder = lab.find("00"), inside / "outputs" / "tiny" / "00_good"
+    notebook, folder = runner.find("00"), inside / "outputs" / "tiny" / "00_good"
 
     def fresh(**overrides) -> bool:
         # the run was made with NSR_ROOT, so its inputs are relative to the small project
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(lab, "ROOT", inside)
-            patch.setattr(lab, "REFERENCE", inside / "outputs" / "reference")
-            return lab.up_to_date(folder, lab.fingerprint(notebook, lab.settle(notebook, "tiny", overrides)))
+            patch.setattr(runner, "ROOT", inside)
+            patch.setattr(runner, "REFERENCE", inside / "outputs" / "reference")
+            return runner.up_to_date(folder, runner.fingerprint(notebook, runner.settle(notebook, "tiny", overrides)))
 
     assert fresh()
     assert not fresh(size=8)
@@ -205,7 +205,7 @@ def test_what_is_up_to_date_is_skipped_until_something_it_depends_on_changes(ins
         path.write_text(before + change)
         assert not fresh(), path
         path.write_text(before)
-    weights = records.atomic_write(inside / "outputs" / "reference" / "laptop" / "net.safetensors", b"1")
+    weights = run_records.atomic_write(inside / "outputs" / "reference" / "laptop" / "net.safetensors", b"1")
     assert not fresh()
     weights.unlink()
     assert fresh()
@@ -316,14 +316,14 @@ def test_no_kernel_outlives_a_runner_that_is_killed(project: Path):
 
 MEETING = """
 import os, time
-from nsr import lab
-with open(lab.ROOT / "here.txt", "a") as here:
+from nsr import book
+with open(book.ROOT / "here.txt", "a") as here:
     here.write(f"{os.getpid()}\\n")
-while len((lab.ROOT / "here.txt").read_text().split()) < 2:
+while len((book.ROOT / "here.txt").read_text().split()) < 2:
     time.sleep(0.05)
-while (lab.ROOT / "forever").exists():
+while (book.ROOT / "forever").exists():
     time.sleep(0.05)
-lab.record(threads=os.environ["OMP_NUM_THREADS"])
+book.record(threads=os.environ["OMP_NUM_THREADS"])
 """
 
 
@@ -331,8 +331,8 @@ lab.record(threads=os.environ["OMP_NUM_THREADS"])
 def meeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], subprocess.Popen]:
     """Two notebooks that end only when both have begun; and how to run them, with two cores whatever this machine has."""
     for name in ("00_one", "01_other"):
-        records.atomic_write(tmp_path / "notebooks" / f"{name}.py", HEAD.format(title=name) + MEETING)
-    code = "import sys; from nsr import lab; from nsr.__main__ import main; lab.cores = lambda: 2; sys.exit(main(sys.argv[1:]))"
+        run_records.atomic_write(tmp_path / "notebooks" / f"{name}.py", HEAD.format(title=name) + MEETING)
+    code = "import sys; from nsr.book import runner; from nsr.__main__ import main; runner.cores = lambda: 2; sys.exit(main(sys.argv[1:]))"
     for name in ("OMP", "MKL", "OPENBLAS", "NUMBA"):
         monkeypatch.delenv(f"{name}_NUM_THREADS", raising=False)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "NSR_ROOT": str(tmp_path)}
@@ -376,20 +376,20 @@ def test_outputs_that_cannot_be_written_are_a_sentence(project: Path, nsr_comman
 # ---- records ------------------------------------------------------------------------------------------------------------------
 
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    path = records.atomic_write(tmp_path / "a.txt", "old")
+    path = run_records.atomic_write(tmp_path / "a.txt", "old")
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(records.os, "fsync", full)
+    monkeypatch.setattr(run_records.os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        records.atomic_write(path, "new")
+        run_records.atomic_write(path, "new")
     assert path.read_text() == "old" and [file.name for file in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_writers_at_once_never_leave_a_mixture(tmp_path: Path):
     path, texts = tmp_path / "a.txt", [letter * 200_000 for letter in "abcd"]
-    threads = [threading.Thread(target=lambda text=text: [records.atomic_write(path, text) for _ in range(10)]) for text in texts]
+    threads = [threading.Thread(target=lambda text=text: [run_records.atomic_write(path, text) for _ in range(10)]) for text in texts]
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
@@ -400,26 +400,26 @@ def test_writers_at_once_never_leave_a_mixture(tmp_path: Path):
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
 def test_tables_come_back_as_they_were(tmp_path: Path, name: str):
     table = pd.DataFrame({"r2": [0.1 + 0.2, -np.inf, np.pi], "strategy": ["beam", "gvs", "a,b"], "n": [1, 2, 3]})
-    certificate = lab.birth_certificate({"beam_size": np.int64(5), "r2": -np.inf}, seed=3, seconds=1.5)
-    path = lab.write_table(table, tmp_path / name, certificate)
-    pd.testing.assert_frame_equal(lab.read_table(path), table, check_exact=True)
+    certificate = runner.birth_certificate({"beam_size": np.int64(5), "r2": -np.inf}, seed=3, seconds=1.5)
+    path = run_records.write_table(table, tmp_path / name, certificate)
+    pd.testing.assert_frame_equal(run_records.read_table(path), table, check_exact=True)
     kept = json.loads((tmp_path / "t.json").read_text())
     assert kept["parameters"] == {"beam_size": 5, "r2": "-inf"} and kept["seed"] == 3 and kept["seconds"] == 1.5
     first = path.read_bytes()
-    assert lab.write_table(table, tmp_path / name, certificate).read_bytes() == first
+    assert run_records.write_table(table, tmp_path / name, certificate).read_bytes() == first
 
 
 def test_a_missing_table_is_a_sentence(tmp_path: Path):
     with pytest.raises(FileNotFoundError, match="There is no table"):
-        lab.read_table(tmp_path / "t.csv")
+        run_records.read_table(tmp_path / "t.csv")
 
 
 def test_progress_is_plain_lines_when_nobody_watches(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path):
     now = [0.0]
-    monkeypatch.setattr(records.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(run_records.time, "monotonic", lambda: now[0])
     monkeypatch.setenv("NSR_RUN", str(tmp_path))
     (tmp_path / "state").mkdir()
-    for _ in lab.progress(range(100), label="steps", note=lambda: "loss 1.5"):
+    for _ in run_records.progress(range(100), label="steps", note=lambda: "loss 1.5"):
         now[0] += 1.0  # a second per step
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 10
@@ -428,8 +428,8 @@ def test_progress_is_plain_lines_when_nobody_watches(monkeypatch: pytest.MonkeyP
 
 
 def test_commit_and_changes_are_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(records, "ROOT", tmp_path)
-    assert records.git_state() == (None, None)
+    monkeypatch.setattr(run_records, "ROOT", tmp_path)
+    assert run_records.git_state() == (None, None)
 
     def git(*words: str) -> str:
         names = ["-c", "user.name=a", "-c", "user.email=a@b"]
@@ -439,9 +439,9 @@ def test_commit_and_changes_are_known(tmp_path: Path, monkeypatch: pytest.Monkey
     (tmp_path / "a.txt").write_text("1")
     git("add", "a.txt")
     git("commit", "-q", "-m", "one", "--no-verify")
-    assert records.git_state() == (git("rev-parse", "HEAD"), False)
+    assert run_records.git_state() == (git("rev-parse", "HEAD"), False)
     (tmp_path / "outputs").mkdir()
     (tmp_path / "outputs" / "table.csv").write_text("what a run writes")
-    assert records.git_state()[1] is False
+    assert run_records.git_state()[1] is False
     (tmp_path / "a.txt").write_text("2")
-    assert records.git_state()[1] is True
+    assert run_records.git_state()[1] is True

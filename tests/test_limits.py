@@ -4,15 +4,16 @@ import pytest
 
 from tiny_full import tiny_full
 
-from nsr.engine import solve
-from nsr.expressions import FULL, is_valid
-from nsr.generator import sample_templates
-from nsr.limits import limits
-from nsr.numerics import evaluate
-from nsr.oracle import Oracle
-from nsr.problem import Problem
-from nsr.pruning import is_strained, plainer
-from nsr.strategies.families import Book, family_of
+from nsr.search.engine import solve
+from nsr.formulas.expressions import FULL, is_valid
+from nsr.data.templates import sample_templates
+from nsr.search.disguises import limits
+from nsr.numbers.evaluation import evaluate
+from nsr.search.oracle import Oracle
+from nsr.data.problems import Problem
+from nsr.search.pruning import plainer
+from nsr.numbers.simplification import is_strained
+from nsr.search.strategies.families import Book, family_of
 
 X = np.random.default_rng(0).uniform(1, 5, (80, 2))
 FAR = np.random.default_rng(1).uniform(1, 50, (80, 2))  # where a disguise is seen through

@@ -13,18 +13,18 @@ from fake_network import fake_model
 from test_engine import problems, summary
 from test_tpsr import Recorded
 
-from nsr.canonical import is_reduced, template_of
-from nsr.decoding import Complete, NextTokens
-from nsr.edits import last_leaf, n_operators
-from nsr.engine import Budget, solve, solve_all
-from nsr.evaluation import Row
-from nsr.expressions import FULL, SIMPLIFIED
-from nsr.model import Config, Network
-from nsr.oracle import Verify
-from nsr.problem import Problem
-from nsr.strategies import LastLeaf, LocalSearch
-from nsr.strategies.families import alike
-from nsr.strategies.local import by_chance
+from nsr.formulas.equivalence import is_reduced, template_of
+from nsr.search.decoding import Complete, NextTokens
+from nsr.formulas.editing import last_leaf, n_operators
+from nsr.search.engine import Budget, solve, solve_all
+from nsr.evidence.measuring import Row
+from nsr.formulas.expressions import FULL, SIMPLIFIED
+from nsr.network.model import Config, Network
+from nsr.search.oracle import Verify
+from nsr.data.problems import Problem
+from nsr.search.strategies import LastLeaf, LocalSearch
+from nsr.search.strategies.families import alike
+from nsr.search.strategies.local import by_chance
 
 GUIDED = LocalSearch(beam_size=3, candidates=40)
 RANDOM = LocalSearch(beam_size=3, candidates=40, start="random", guided=False)
@@ -192,7 +192,7 @@ def test_noise_is_not_fitted():
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=IDS)
 def test_a_row_of_a_grid(strategy):
-    with patch("nsr.evaluation.weights_digest", lambda *a: "0"):
+    with patch("nsr.evidence.measuring.weights_digest", lambda *a: "0"):
         row = Row(strategy, "baseline", budget=Budget(candidates=50))
         assert json.loads(json.dumps(row.parameters(SimpleNamespace(name="fake"))))["strategy"] == strategy.name
 

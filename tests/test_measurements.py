@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsr.__main__ import main
-from nsr.measurements import read_measurements, split
-from nsr.tables import TableError
+from nsr.regressor.measurements import read_measurements, split
+from nsr.regressor.tables import TableError
 
 names = st.lists(st.text("abcxyz_", min_size=1, max_size=5).filter(lambda n: n not in ("nan", "na")), min_size=2, max_size=4, unique=True)
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from nsr.layers import DecoderLayer, InducedBlock, SetAttention, attend
-from nsr.model import PUBLISHED, Config, Network, half_bits
+from nsr.network.layers import DecoderLayer, InducedBlock, SetAttention, attend
+from nsr.network.model import PUBLISHED, Config, Network, half_bits
 
 OPTIONS = dict(heads=4, feedforward=0, activation="relu")
 

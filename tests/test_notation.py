@@ -8,10 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from strategies import VOCABULARIES, prefixes, valued_prefixes
 
-from nsr.expressions import FULL, ExpressionError, is_valid
-from nsr.notation import from_sympy, to_infix, to_latex, to_sympy
-from nsr.numerics import evaluate
-from nsr.parsing import parse
+from nsr.formulas.expressions import FULL, ExpressionError, is_valid
+from nsr.formulas.notation import from_sympy, to_infix, to_latex, to_sympy
+from nsr.numbers.evaluation import evaluate
+from nsr.formulas.parsing import parse
 
 X = np.random.default_rng(0).uniform(-2, 2, (40, 10))
 SYMBOLS = sympy.symbols("x1:11", real=True)

@@ -12,12 +12,12 @@ import nbformat
 import pytest
 
 from conftest import ROOT
-from nsr import classroom, lab, pages
+from nsr.book import classroom, runner, pages
 from wrong_answers import WRONG
 
 MOST = 180  # seconds of processor for one notebook at the tiny scale, whatever else the machine does
 LIMIT = 1200  # seconds after which a notebook hangs
-NOTEBOOKS = lab.notebooks()
+NOTEBOOKS = runner.notebooks()
 static = pytest.mark.static
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS.values(), ids=NOTEBOOKS.keys())
 
@@ -31,7 +31,7 @@ def code_cells(path: Path) -> list:
 @static
 def test_there_are_notebooks_and_all_are_numbered():
     assert NOTEBOOKS
-    assert {path.stem for path in lab.NOTEBOOKS.glob("*.py")} == set(NOTEBOOKS)
+    assert {path.stem for path in runner.NOTEBOOKS.glob("*.py")} == set(NOTEBOOKS)
     assert set(NOTEBOOKS) <= set(pages.CHAPTERS)
 
 
@@ -56,9 +56,9 @@ def test_first_cell_is_the_card(path: Path):
 @static
 @each_notebook
 def test_parameters_cell(path: Path):
-    declared = lab.parameters_of(path)  # exactly one cell, flat literals, plain annotations; or it raises
+    declared = runner.parameters_of(path)  # exactly one cell, flat literals, plain annotations; or it raises
     for parameter in declared.values():
-        assert type(parameter.default) is lab.KINDS[parameter.kind], parameter
+        assert type(parameter.default) is runner.KINDS[parameter.kind], parameter
     assert declared["scale"].kind == "str" and declared["scale"].default == "laptop"
     assert declared["seed"].kind == "int"
     source = next(cell.source for cell in code_cells(path) if "parameters" in cell.metadata.get("tags", []))
@@ -80,21 +80,21 @@ def test_every_parameter_is_used(path: Path):
     cells = [cell for cell in code_cells(path) if "parameters" not in cell.metadata.get("tags", [])]
     used = {node.id for cell in cells for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Name)}
     # scale and seed are in every notebook, also in one that has only one size or nothing random
-    assert set(lab.parameters_of(path)) - {"scale", "seed"} <= used
+    assert set(runner.parameters_of(path)) - {"scale", "seed"} <= used
 
 
 @static
 @each_notebook
-@pytest.mark.parametrize("scale", lab.SCALES)
+@pytest.mark.parametrize("scale", runner.SCALES)
 def test_params_files_fit(path: Path, scale: str):
-    lab.settle(path, scale)  # every key declared, every value of the right kind; or it raises
+    runner.settle(path, scale)  # every key declared, every value of the right kind; or it raises
 
 
 @static
-@pytest.mark.parametrize("scale", lab.SCALES)
+@pytest.mark.parametrize("scale", runner.SCALES)
 def test_params_files_name_only_notebooks(scale: str):
-    assert (lab.PARAMS / f"{scale}.yaml").exists()
-    assert set(lab.params(scale)) <= set(NOTEBOOKS)
+    assert (runner.PARAMS / f"{scale}.yaml").exists()
+    assert set(runner.params(scale)) <= set(NOTEBOOKS)
 
 
 @static

@@ -7,18 +7,18 @@ import torch
 from test_engine import summary
 from test_hints import split
 
-from nsr.benchmarks import test_set
-from nsr.canonical import strip
-from nsr.engine import solve, solve_all
-from nsr.evaluation import Row
-from nsr.expressions import SIMPLIFIED
-from nsr.generator import TreeRecipe, training_draws
-from nsr.hints import ROOM, Complexity, HintError, Negative, Positive, Symmetry, encode, hint_words
-from nsr.model import Config, Network
-from nsr.problem import Problem
-from nsr.records import to_json
-from nsr.strategies import BeamSearch, NSRwH
-from nsr.strategies.nsrwh import GIVEN, KINDS
+from nsr.data.test_sets import test_set
+from nsr.formulas.equivalence import strip
+from nsr.search.engine import solve, solve_all
+from nsr.evidence.measuring import Row
+from nsr.formulas.expressions import SIMPLIFIED
+from nsr.data.templates import TreeRecipe, training_draws
+from nsr.data.hints import ROOM, Complexity, HintError, Negative, Positive, Symmetry, encode, hint_words
+from nsr.network.model import Config, Network
+from nsr.data.problems import Problem
+from nsr.book.run_records import to_json
+from nsr.search.strategies import BeamSearch, NSRwH
+from nsr.search.strategies.nsrwh import GIVEN, KINDS
 
 
 FUNCTIONS = ("sin", "cos", "exp")

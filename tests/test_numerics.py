@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import r2_score as sklearn_r2
 from strategies import VOCABULARIES, prefixes
 
-from nsr.expressions import ARITY, CONSTANT, ExpressionError
-from nsr.machine import OPCODES, as_columns
-from nsr.numerics import compile_program, evaluate, gradient, r2_score, run, stack_size
+from nsr.formulas.expressions import ARITY, CONSTANT, ExpressionError
+from nsr.numbers.interpreter import OPCODES, as_columns
+from nsr.numbers.evaluation import compile_program, evaluate, gradient, r2_score, run, stack_size
 
 pytestmark = pytest.mark.filterwarnings("error")
 

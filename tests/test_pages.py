@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsr import finder, pages
-from nsr.mathml import with_mathml
+from nsr.book import search_box, pages
+from nsr.book.mathml import with_mathml
 
 MATHML = set("math mrow mi mn mo mtext mspace mstyle msub msup msubsup mfrac msqrt mroot mover munder munderover mtable mtr mtd mpadded mphantom "
              "menclose merror mmultiscripts mprescripts none semantics ms mlabeledtr".split())
@@ -65,8 +65,8 @@ def test_a_link_in_a_formula_leads_nowhere_but_its_text_stays():
 
 
 def test_the_policy_allows_exactly_what_the_page_holds():
-    for search in ("", f"<script>{finder.SCRIPT}</script>"):
-        page = pages.document("A & B", f"<main>{search}</main>", [finder.SCRIPT] if search else [])
+    for search in ("", f"<script>{search_box.SCRIPT}</script>"):
+        page = pages.document("A & B", f"<main>{search}</main>", [search_box.SCRIPT] if search else [])
         policy = html.unescape(re.search(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">', page).group(1))
         rules = {rule.split()[0]: rule.split()[1:] for rule in policy.split(";")}
         assert page.index("Content-Security-Policy") < page.index("<style>") and rules["default-src"] == ["'none'"]

@@ -9,19 +9,22 @@ import pytest
 from sklearn.dummy import DummyRegressor
 from tiny_full import tiny_full
 
-from nsr import bagging, baselines, practical
-from nsr.bagging import bags_of, solve_bagged
-from nsr.choice import description_length, promising, shortest
-from nsr.engine import Budget, solve_all
-from nsr.expressions import FULL, variables
-from nsr.generator import TreeRecipe, draw_templates
-from nsr.items import TemplateBank, sample_items
-from nsr.numerics import evaluate, r2_score
-from nsr.oracle import Candidate
-from nsr.practical import BLACK_BOX, PMLB, SETS, TESTSETS, PracticalRow, black_box_data, folder_of, measure_grid, practical_set, read_grid
-from nsr.problem import Problem
-from nsr.strategies import BeamSearch
-from nsr.units import Units, unit
+from nsr.search import subsampling
+from nsr.regressor import baselines
+from nsr.evidence import practical
+from nsr.search.subsampling import bags_of, solve_bagged
+from nsr.search.model_selection import description_length, promising, shortest
+from nsr.search.engine import Budget, solve_all
+from nsr.formulas.expressions import FULL, variables
+from nsr.data.templates import TreeRecipe, draw_templates
+from nsr.data.items import TemplateBank, sample_items
+from nsr.numbers.evaluation import evaluate, r2_score
+from nsr.search.oracle import Candidate
+from nsr.evidence.practical import PracticalRow, measure_grid, read_grid
+from nsr.data.practical_sets import BLACK_BOX, PMLB, SETS, TESTSETS, black_box_data, folder_of, practical_set
+from nsr.data.problems import Problem
+from nsr.search.strategies import BeamSearch
+from nsr.data.rescaling import Units, unit
 
 
 def here(kind: str) -> Path:
@@ -104,8 +107,8 @@ def test_bagged_search_judges_on_all_points_and_adds_up_costs():
 
 
 def test_bags_cost_what_their_searches_cost(monkeypatch):
-    real = bagging.solve_all
-    monkeypatch.setattr(bagging, "solve_all", lambda *a, **k: [dataclasses.replace(r, seconds=10.0, processor=20.0) for r in real(*a, **k)])
+    real = subsampling.solve_all
+    monkeypatch.setattr(subsampling, "solve_all", lambda *a, **k: [dataclasses.replace(r, seconds=10.0, processor=20.0) for r in real(*a, **k)])
     result, = solve_bagged(practical_set("feynman", limit=1, n_points=60, n_fresh=20), BeamSearch(3), tiny_full(), n_bags=3, bag_size=30)
     assert 30 <= result.seconds < 40 and 60 <= result.processor < 70  # and the little that judging them on all points takes
 
@@ -243,7 +246,7 @@ def test_baselines_fit_and_are_scored_like_everything_else(name):
 
 def test_a_missing_baseline_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(baselines, "available", lambda: [])
-    with pytest.raises(ImportError, match="nsr-lab.baselines"):
+    with pytest.raises(ImportError, match="nsr-book.baselines"):
         baselines.fit_baseline("gplearn", np.ones((3, 1)), np.arange(3.0), 1.0)
     with pytest.raises(ValueError, match="there are gplearn, pyoperon"):
         baselines.fit_baseline("pysr", np.ones((3, 1)), np.arange(3.0), 1.0)

@@ -4,9 +4,9 @@ import math
 import numpy as np
 import pytest
 
-from nsr.numerics import evaluate
-from nsr.oracle import Candidate, Oracle, Verify, r2_fresh, verify_all
-from nsr.problem import Problem, ProblemError, rounding_floor
+from nsr.numbers.evaluation import evaluate
+from nsr.search.oracle import Candidate, Oracle, Verify, r2_fresh, verify_all
+from nsr.data.problems import Problem, ProblemError, rounding_floor
 
 X = np.linspace(-2, 2, 30)[:, None]
 LINE = ("add", "C", "mul", "C", "x1")

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import ROOT
-from nsr import locks, publishing
-from nsr.locks import locked
+from nsr.book import locks, publishing
+from nsr.book.locks import locked
 
 
 def made(home: Path, number: int, good: bool) -> Path:
@@ -112,7 +112,7 @@ def test_only_one_holds_a_lock_and_nothing_is_left_of_it(tmp_path: Path):
 
 def test_a_holder_that_is_killed_leaves_no_dead_lock(tmp_path: Path):
     path = tmp_path / "table.csv"
-    code = f"import time\nfrom nsr.locks import locked\nwith locked({str(path)!r}):\n    print('mine', flush=True)\n    time.sleep(600)"
+    code = f"import time\nfrom nsr.book.locks import locked\nwith locked({str(path)!r}):\n    print('mine', flush=True)\n    time.sleep(600)"
     holder = subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout.readline() == "mine\n" and (tmp_path / ".table.csv.lock").exists()

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 from conftest import ROOT
-from nsr import lab, pages, paper, scaling
-from nsr.comparison import KEY, at_equal_cost, flagged, paired, row_of
-from nsr.traces import stopped_at
+from nsr.book import pages, run_records, runner
+from nsr.evidence import paper, scaling
+from nsr.evidence.comparison import KEY, at_equal_cost, flagged, paired, row_of
+from nsr.evidence.anytime import stopped_at
 
 pytestmark = pytest.mark.static
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,7 +29,7 @@ def test_the_table_of_claims_is_that_of_chapter_09():
 
 @cache
 def table(name: str) -> pd.DataFrame:
-    return lab.read_table(ROOT / "outputs" / "reference" / "laptop" / "results" / f"{name}.csv.gz")
+    return run_records.read_table(ROOT / "outputs" / "reference" / "laptop" / "results" / f"{name}.csv.gz")
 
 
 @cache
@@ -98,11 +99,11 @@ def test_section_5_2_is_that_of_chapter_10():
 
 # ---- chapters and links -------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("name", lab.notebooks())
+@pytest.mark.parametrize("name", runner.notebooks())
 def test_the_table_of_chapters_has_their_titles(name: str):
     row = re.search(rf"^\| \[{name[:2]}\]\(notebooks/{name}\.py\) \| (.*) \| (\S+) \|$", README, re.MULTILINE)
     assert row, f"{name} is missing"
-    assert row.group(1) == "…" or row.group(1).startswith(pages.header(lab.notebooks()[name])["title"])
+    assert row.group(1) == "…" or row.group(1).startswith(pages.header(runner.notebooks()[name])["title"])
     assert row.group(2) == "…" or 0 < float(row.group(2)) <= 5  # minutes: no chapter may take more than five
 
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from conftest import ROOT
-from nsr import lab, sweeps
+from nsr.book import run_records, runner, sweeps
 from nsr.__main__ import main
 from test_lab import HEAD, gone, leftovers, wait_for
 
@@ -23,21 +23,21 @@ WORK = """
 import os
 import time
 import pandas as pd
-from nsr import lab
-from nsr.records import run_dir
+from nsr import book
+from nsr.book.run_records import run_dir
 
 def mark(word):
-    with open(lab.ROOT / "marks.txt", "a") as marks:
+    with open(book.ROOT / "marks.txt", "a") as marks:
         marks.write(f"{word} {size} {os.getpid()}\\n")
 
 mark("begin")
-while size == 4 and not (lab.ROOT / "go").exists():
+while size == 4 and not (book.ROOT / "go").exists():
     time.sleep(0.05)
-if size == 2 and not (lab.ROOT / "mended").exists():
+if size == 2 and not (book.ROOT / "mended").exists():
     raise ValueError("two is not enough")
-lab.record(doubled=2 * size, span={"low": 0, "all": [size, seed]}, name=f"recorded {name}")
-lab.write_table(pd.DataFrame({"item": range(size), "size": size}), run_dir() / "table.csv.gz", {})
-assert len(lab.read_table(run_dir() / "table.csv.gz")) == size  # to look at one's own table makes nobody out of date
+book.record(doubled=2 * size, span={"low": 0, "all": [size, seed]}, name=f"recorded {name}")
+book.write_table(pd.DataFrame({"item": range(size), "size": size}), run_dir() / "table.csv.gz", {})
+assert len(book.read_table(run_dir() / "table.csv.gz")) == size  # to look at one's own table makes nobody out of date
 if size == 7:
     raise SystemExit(0)
 mark("end")
@@ -50,7 +50,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "notebooks" / "00_work.py").write_text(HEAD.format(title="Work") + WORK)
     for name, place in {"ROOT": ".", "NOTEBOOKS": "notebooks", "PARAMS": "params", "OUTPUTS": "outputs", "REFERENCE": "outputs/reference"}.items():
-        monkeypatch.setattr(lab, name, tmp_path / place)
+        monkeypatch.setattr(runner, name, tmp_path / place)
     monkeypatch.setenv("NSR_ROOT", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.delenv("NSR_OUTPUTS", raising=False)
@@ -271,7 +271,7 @@ def test_workers_of_our_own_have_one_thread_and_are_seen_by_this_machine_alone()
 
 def test_a_worker_that_would_write_elsewhere_refuses(project: Path, monkeypatch: pytest.MonkeyPatch):
     _, (point,) = sweeps.read_sweep(write_sweep(project, "notebook: 00_work\ngrid: {size: [1]}"), "tiny")
-    monkeypatch.setattr(lab, "OUTPUTS", project / "other")
+    monkeypatch.setattr(runner, "OUTPUTS", project / "other")
     outcome = sweeps.run_point(point)
     assert outcome["status"] == "failed" and "NSR_OUTPUTS" in outcome["error"] and not marks(project, "begin")
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from nsr import checkpoint, evaluation, tiny_networks, training
-from nsr.settings import read_settings
+from nsr.network import checkpoints, tiny_networks, training
+from nsr.evidence import measuring
+from nsr.network.recipes import read_settings
 
 SHORT = {"steps": 4, "snapshots": 2, "draws": 40}
 
@@ -28,14 +29,14 @@ def trainings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def test_a_tiny_network_is_trained_once_and_is_the_one_trained_on_the_spot(trainings: list[Path], tmp_path: Path):
-    first, second = evaluation.network_for("", "gvs"), evaluation.network_for("", "gvs")
+    first, second = measuring.network_for("", "gvs"), measuring.network_for("", "gvs")
     assert len(trainings) == 1 and first.folder == second.folder and first.name == "tiny/gvs"
-    here = checkpoint.load_folder(training.train(read_settings("gvs", "tiny", SHORT), tmp_path / "here"), "tiny/gvs")
+    here = checkpoints.load_folder(training.train(read_settings("gvs", "tiny", SHORT), tmp_path / "here"), "tiny/gvs")
     for found in (first, second):
         assert all(torch.equal(found.network.state_dict()[name], tensor) for name, tensor in here.network.state_dict().items())
         assert found.templates == here.templates and list(found.snapshots()) == list(here.snapshots()) == [2, 4]
         assert (found.seen.hashes == here.seen.hashes).all() and (found.seen.counts == here.seen.counts).all()
-    assert evaluation.network_for("", "nesymres").name == "tiny/nesymres" and len(trainings) == 2
+    assert measuring.network_for("", "nesymres").name == "tiny/nesymres" and len(trainings) == 2
 
 
 def test_another_recipe_source_or_version_is_another_network(trainings: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

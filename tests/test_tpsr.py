@@ -8,14 +8,14 @@ import torch
 from fake_network import TOY, fake_model
 from test_engine import problems, summary
 
-from nsr.decoding import Complete, NextTokens
-from nsr.engine import Budget, solve, solve_all
-from nsr.expressions import ARITY, CONSTANT, END, SPECIAL, START, is_valid
-from nsr.numerics import evaluate, fit_constants
-from nsr.oracle import Candidate
-from nsr.problem import Problem
-from nsr.strategies import TPSR
-from nsr.strategies.tpsr import FAILURE, PUBLISHED, Node
+from nsr.search.decoding import Complete, NextTokens
+from nsr.search.engine import Budget, solve, solve_all
+from nsr.formulas.expressions import ARITY, CONSTANT, END, SPECIAL, START, is_valid
+from nsr.numbers.evaluation import evaluate, fit_constants
+from nsr.search.oracle import Candidate
+from nsr.data.problems import Problem
+from nsr.search.strategies import TPSR
+from nsr.search.strategies.tpsr import FAILURE, PUBLISHED, Node
 
 MAX_LEN = 9
 

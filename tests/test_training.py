@@ -15,16 +15,16 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from nsr import checkpoint, training
+from nsr.network import checkpoints, training
 from nsr.__main__ import main
-from nsr.batches import Background, Prompts, Stream, draw_prompt, sequence
-from nsr.checkpoint import CheckpointError, Seen
-from nsr.devices import Learner, Objective, Place
-from nsr.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, subtrees
-from nsr.model import Config, Network
-from nsr.optim import Muon, learning_rate, make_optimisers, orthogonalise
-from nsr.records import ROOT
-from nsr.settings import SettingsError, make_settings, read_settings
+from nsr.network.batches import Background, Prompts, Stream, draw_prompt, sequence
+from nsr.network.checkpoints import CheckpointError, Seen
+from nsr.network.devices import Learner, Objective, Place
+from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, subtrees
+from nsr.network.model import Config, Network
+from nsr.network.optimisers import Muon, learning_rate, make_optimisers, orthogonalise
+from nsr.book.run_records import ROOT
+from nsr.network.recipes import SettingsError, make_settings, read_settings
 
 TINY = dict(
     max_operators=3, draws=60, points_min=8, points_max=12, pool=2, width=16, heads=2, encoder_blocks=1, inducing=4, seeds=4,
@@ -187,7 +187,7 @@ def test_schedules():
 
 def test_it_learns_eight_expressions_by_heart(tmp_path):
     settings = tiny(width=32, draws=8, steps=150, batch=32, lr=3e-3, muon_lr=0.02, save_every=1000, snapshots=0, max_constants=0)
-    trained = checkpoint.load_folder(training.train(settings, tmp_path))
+    trained = checkpoints.load_folder(training.train(settings, tmp_path))
     assert trained.history[-1]["loss"] < 0.3 < trained.history[0]["loss"]
 
 
@@ -201,7 +201,7 @@ def finished(tmp_path_factory):
 
 
 def test_a_finished_network_knows_what_it_was_shown(finished):
-    trained = checkpoint.load_folder(finished / "final")
+    trained = checkpoints.load_folder(finished / "final")
     shown = [prefix for batch in stream().from_step(0, 12) for prefix in batch.shown]
     assert all(trained.seen.count(prefix) == shown.count(prefix) for prefix in shown)
     assert len(trained.seen) == len(set(shown)) and ("sin", "sin", "sin", "sin", "x5") not in trained.seen
@@ -215,20 +215,20 @@ def test_a_finished_network_knows_what_it_was_shown(finished):
 
 
 def test_a_network_is_published_without_a_log_that_is_too_large(finished, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(checkpoint, "OUTPUTS", tmp_path)
+    monkeypatch.setattr(checkpoints, "OUTPUTS", tmp_path)
     assert main(["publish", "own"]) == 2 and "has not finished" in capsys.readouterr().err
     shutil.copytree(finished / "final", tmp_path / "training" / "laptop" / "own" / "final")
     assert main(["publish", "own"]) == 0 and "seen.safetensors" in capsys.readouterr().out
-    assert len(checkpoint.load("laptop/own").seen) > 0
-    monkeypatch.setattr(checkpoint, "LARGEST_LOG", 100)
+    assert len(checkpoints.load("laptop/own").seen) > 0
+    monkeypatch.setattr(checkpoints, "LARGEST_LOG", 100)
     assert main(["publish", "own"]) == 0 and "seen.safetensors" not in capsys.readouterr().out  # the old one went away, too
-    trained = checkpoint.load("laptop/own")
+    trained = checkpoints.load("laptop/own")
     assert trained.folder == tmp_path / "reference" / "laptop" / "own" and trained.templates and not trained.has_seen
     with pytest.raises(CheckpointError, match="too large to be shipped.*python -m nsr train own"):
         trained.seen
     further = training.train(tiny(start_from="laptop/own", seed=1), tmp_path / "further")  # a network can go on from it all the same
-    assert checkpoint.load_folder(further).seen.counts.sum() == checkpoint.load_folder(finished / "final").seen.counts.sum()
-    before = checkpoint.load_folder(further).about["began_with"]  # and says from what
+    assert checkpoints.load_folder(further).seen.counts.sum() == checkpoints.load_folder(finished / "final").seen.counts.sum()
+    before = checkpoints.load_folder(further).about["began_with"]  # and says from what
     assert (before["name"], before["steps"], before["birth"]) == ("laptop/own", trained.about["steps"], trained.about["birth"])
 
 
@@ -327,7 +327,7 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
 
 def test_missing_weights_name_the_command():
     with pytest.raises(FileNotFoundError, match="No weights for 'tiny/unicorn' in outputs/reference. Run: python -m nsr train unicorn --scale tiny"):
-        checkpoint.load("tiny/unicorn")
+        checkpoints.load("tiny/unicorn")
 
 
 def test_weights_of_another_size_are_refused(finished, tmp_path):
@@ -337,24 +337,24 @@ def test_weights_of_another_size_are_refused(finished, tmp_path):
     about["config"]["width"] = 32
     (tmp_path / "about.json").write_text(json.dumps(about))
     with pytest.raises(CheckpointError, match="another network"):
-        checkpoint.load_folder(tmp_path)
+        checkpoints.load_folder(tmp_path)
     about["config"]["wings"] = 2
     (tmp_path / "about.json").write_text(json.dumps(about))
     with pytest.raises(CheckpointError, match="wings"):
-        checkpoint.load_folder(tmp_path)
+        checkpoints.load_folder(tmp_path)
 
 
 def test_publishing_copies_a_finished_network_only(finished, monkeypatch, tmp_path):
-    monkeypatch.setattr(checkpoint, "OUTPUTS", tmp_path)
+    monkeypatch.setattr(checkpoints, "OUTPUTS", tmp_path)
     with pytest.raises(CheckpointError, match="not finished"):
-        checkpoint.publish("tiny/nesymres")
+        checkpoints.publish("tiny/nesymres")
     training.train(tiny(), tmp_path / "training" / "tiny" / "nesymres")
-    assert sorted(p.name for p in checkpoint.publish("tiny/nesymres").iterdir()) == ["about.json", "seen.safetensors", "templates.txt.gz", "weights.safetensors"]
-    assert same(weights(checkpoint.load("tiny/nesymres").folder), weights(finished / "final"))
+    assert sorted(p.name for p in checkpoints.publish("tiny/nesymres").iterdir()) == ["about.json", "seen.safetensors", "templates.txt.gz", "weights.safetensors"]
+    assert same(weights(checkpoints.load("tiny/nesymres").folder), weights(finished / "final"))
 
 
 def test_the_path_of_a_cuda_device_runs_here_in_bfloat16(tmp_path):
-    trained = checkpoint.load_folder(training.train(tiny(precision="bf16", optimiser="adamw"), tmp_path))
+    trained = checkpoints.load_folder(training.train(tiny(precision="bf16", optimiser="adamw"), tmp_path))
     assert all(tensor.dtype == torch.float32 and tensor.isfinite().all() for tensor in trained.network.state_dict().values())
 
 
@@ -412,9 +412,9 @@ def test_no_compiler_is_no_obstacle(monkeypatch, tmp_path, capsys):
 
 
 def test_hints_reach_the_network_and_a_frozen_encoder_stays(finished, monkeypatch, tmp_path):
-    monkeypatch.setattr(checkpoint, "load", lambda name: checkpoint.load_folder(finished / "final"))
+    monkeypatch.setattr(checkpoints, "load", lambda name: checkpoints.load_folder(finished / "final"))
     settings = tiny(hint_vocabulary=9, hint_layers=1, start_from="tiny/nesymres", freeze_encoder=True)
-    trained = checkpoint.load_folder(training.train(settings, tmp_path, hints=lambda rng, prefix: [1, 2 + len(prefix) % 7]))
+    trained = checkpoints.load_folder(training.train(settings, tmp_path, hints=lambda rng, prefix: [1, 2 + len(prefix) % 7]))
     before = weights(finished / "final")
     for name, tensor in trained.network.state_dict().items():
         if name in before:
@@ -422,6 +422,6 @@ def test_hints_reach_the_network_and_a_frozen_encoder_stays(finished, monkeypatc
 
 
 def test_seen_answers_for_sequences_never_shown():
-    seen = Seen.from_counts({checkpoint.sequence_hash(("sin", "x1")): 3})
+    seen = Seen.from_counts({checkpoints.sequence_hash(("sin", "x1")): 3})
     assert seen.count(("sin", "x1")) == 3 and ("cos", "x1") not in seen and ("sin",) not in seen
     assert ("x1",) not in Seen.from_counts({})

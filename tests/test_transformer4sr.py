@@ -9,21 +9,23 @@ import sympy
 import torch
 from safetensors.torch import load_file
 
-from nsr import scaling
-from nsr.checkpoint import load_folder
-from nsr.engine import solve_all
-from nsr.expressions import ARITY, CONSTANT, START, TRANSFORMER4SR, children, is_valid, subtrees, variables
-from nsr.model import Config, Network
-from nsr.notation import to_sympy
-from nsr.numerics import evaluate, fit_constants
-from nsr.optim import learning_rate
-from nsr.settings import SettingsError, make_settings, read_settings
-from nsr.skeletons import Refused, bare, simplify
-from nsr.training import train
-from nsr.transformer4sr import (FILTERS, MAX_NODES, MIN_NODES, WEIGHTS, Greedy, distinct, exponents, levels, raw_draws, renumbered,
-                                skeleton_of, skeleton_stream, tables_of, training_set)
+from nsr.evidence import scaling
+from nsr.network.checkpoints import load_folder
+from nsr.search.engine import solve_all
+from nsr.formulas.expressions import (
+    ARITY, CONSTANT, START, TRANSFORMER4SR, children, is_valid, subtrees, variables,
+)
+from nsr.network.model import Config, Network
+from nsr.formulas.notation import to_sympy
+from nsr.numbers.evaluation import evaluate, fit_constants
+from nsr.network.optimisers import learning_rate
+from nsr.network.recipes import SettingsError, make_settings, read_settings
+from nsr.formulas.skeletons import Refused, bare, to_skeleton
+from nsr.network.training import train
+from nsr.data.skeleton_tables import FILTERS, MAX_NODES, MIN_NODES, WEIGHTS, distinct, exponents, levels, skeleton_draws, renumbered, skeleton_of, skeleton_stream, tables_of, training_set
+from nsr.search.strategies.greedy import Greedy
 
-RAW = raw_draws(4000, np.random.default_rng(1000))
+RAW = skeleton_draws(4000, np.random.default_rng(1000))
 SKELETONS = sorted({s for s, _ in map(skeleton_of, RAW) if s})
 X = 10 ** np.random.default_rng(7).uniform(-1, 1, (60, 6))  # positive points
 ALLOWED = {sympy.Rational(p, q) * sign for p, q in ((4, 1), (3, 1), (2, 1), (1, 1), (3, 2), (1, 2), (1, 3), (1, 4)) for sign in (1, -1)}
@@ -48,7 +50,7 @@ def test_raw_trees_obey_the_rules():
 
 def test_raw_trees_follow_the_weights():
     # A tree of two nodes is an operator of one argument and a leaf: its probability is the product of two weights, up to a factor.
-    pairs = [raw for raw in raw_draws(60_000, np.random.default_rng(3)) if len(raw) == 2]
+    pairs = [raw for raw in skeleton_draws(60_000, np.random.default_rng(3)) if len(raw) == 2]
     unary = {token: w for token, w in WEIGHTS.items() if ARITY.get(token) == 1}
     leaves = {token: w for token, w in WEIGHTS.items() if token not in ARITY}
     open_weight = {"sin": 60, "cos": 60, "log": 58, "exp": 58}  # what is left of 62 inside them
@@ -58,7 +60,7 @@ def test_raw_trees_follow_the_weights():
         for token, w in table.items():
             p = w / total
             assert abs(sum(raw[at] == token for raw in pairs) / len(pairs) - p) < 5 * math.sqrt(p / len(pairs)) + 0.003
-    sizes = len(raw_draws(60_000, np.random.default_rng(4))) / 60_000
+    sizes = len(skeleton_draws(60_000, np.random.default_rng(4))) / 60_000
     assert 0.39 < sizes < 0.425  # 41 % of the published draws have 2 to 15 nodes
 
 
@@ -110,7 +112,7 @@ def test_why_a_draw_is_refused(raw, why):
     ("add mul C x1 mul x1 x2", "mul x1 add C x2"), ("add mul x1 x2 x1", "add x1 mul x1 x2"), ("log exp x1", "x1"),
 ])  # fmt: skip
 def test_simplification_by_example(raw, skeleton):
-    assert simplify(tuple(raw.split())) == tuple(skeleton.split())
+    assert to_skeleton(tuple(raw.split())) == tuple(skeleton.split())
 
 
 def swapped(prefix, rng):
@@ -125,13 +127,13 @@ def test_order_does_not_matter_and_once_is_enough():
     rng, seen = np.random.default_rng(5), 0
     for raw in RAW[:1500]:
         try:
-            skeleton = simplify(raw)
+            skeleton = to_skeleton(raw)
         except Refused as error:
             with pytest.raises(Refused, match=str(error).split(" 0.")[0].split(" -")[0]):
-                simplify(swapped(raw, rng))
+                to_skeleton(swapped(raw, rng))
             continue
         seen += 1
-        assert simplify(swapped(raw, rng)) == skeleton == simplify(skeleton)
+        assert to_skeleton(swapped(raw, rng)) == skeleton == to_skeleton(skeleton)
     assert seen > 1000
 
 
@@ -141,7 +143,7 @@ def test_a_skeleton_without_numbers_is_the_same_function_for_sympy():
         if CONSTANT in raw or not 4 <= len(raw) <= 8:
             continue
         try:
-            skeleton = simplify(raw)
+            skeleton = to_skeleton(raw)
         except Refused:
             continue
         if CONSTANT not in skeleton and skeleton != raw:
@@ -161,7 +163,7 @@ def test_a_skeleton_with_a_constant_fits_what_it_came_from():
             continue
         y = evaluate(raw, X, tuple(rng.uniform(0.5, 3.0, raw.count(CONSTANT))))
         good = np.isfinite(y)
-        first = simplify(raw)  # before other names for the variables
+        first = to_skeleton(raw)  # before other names for the variables
         if good.sum() > 20 and np.ptp(y[good]) > 1e-6 * np.abs(y[good]).max():
             n += 1
             fitted += fit_constants(first, X[good], y[good], starts=8).r2 > 1 - 1e-6

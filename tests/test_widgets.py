@@ -13,9 +13,9 @@ import matplotlib.pyplot as plt
 import pytest
 from ipywidgets import SelectMultiple, Text, interactive
 
-from nsr import lab
+from nsr.book import runner
 
-NOTEBOOKS = lab.notebooks()
+NOTEBOOKS = runner.notebooks()
 TYPED = ("", "((", "x9 + 2", "sin(x1), x2", "~0 | 1", "mul C exp x2")  # what people type into a box: nothing, nonsense, formulas
 LAPTOP = {"weights": "laptop/nesymres", "n_problems": 2, "n_live": 2}
 FAST = {  # chapter → parameters, on top of the tiny scale's, with which the cells before its controls take seconds
@@ -35,7 +35,7 @@ def code(path: Path) -> list[str]:
 
 
 def has_control(source: str) -> bool:
-    return source.startswith("if not lab.headless():")
+    return source.startswith("if not book.headless():")
 
 
 # ---- which cell needs which ---------------------------------------------------------------------------------------------------
@@ -126,12 +126,12 @@ def shown(capsys) -> tuple[object, ...]:
 
 @pytest.mark.parametrize("chapter", FAST)
 def test_every_value_of_every_control_shows_something_else(chapter: str, monkeypatch, capsys, caplog):
-    monkeypatch.setattr(lab, "headless", lambda: False)
+    monkeypatch.setattr(runner, "headless", lambda: False)
     monkeypatch.setattr(plt, "show", lambda *figures: None)
     cells = code(NOTEBOOKS[chapter])
     controlling = [cell for cell in cells if has_control(cell)]
     before = [cell for cell in cells[: cells.index(controlling[-1])] if cell not in controlling]
-    page = lab.settle(NOTEBOOKS[chapter], "tiny", FAST[chapter]) | {"__name__": "page", "scale": "laptop"}
+    page = runner.settle(NOTEBOOKS[chapter], "tiny", FAST[chapter]) | {"__name__": "page", "scale": "laptop"}
     with mpl.rc_context():
         for cell in [*needed(before, set().union(*(names(cell)[1] for cell in controlling))), *controlling]:
             exec(compile(cell, chapter, "exec"), page)

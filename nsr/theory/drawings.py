@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from nsr.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, SKY, YELLOW
+from nsr.evidence.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, SKY, YELLOW
 from nsr.theory.boolean import AND, NOT, OR
 from nsr.theory.circuits import Circuit, levels
 from nsr.theory.reduction import or_free, reduce_formula, to_prefix, to_tokens

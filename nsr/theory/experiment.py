@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nsr import records
+from nsr.book import run_records
 from nsr.theory.last_token import Examples, correct, make_examples, token_counts, train
 
-TABLE = records.REFERENCE / "laptop" / "results" / "last_token.csv"
+TABLE = run_records.REFERENCE / "laptop" / "results" / "last_token.csv"
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def run(setting: Setting, layers: Sequence[int], seeds: Sequence[int], done: pd.
     tests = held_out(setting)
     jobs = [(seed, n_layers) for seed in seeds for n_layers in (0, *layers) if (n_layers, seed) not in finished]
     training, of_seed = None, None
-    for seed, n_layers in records.progress(jobs, label="networks"):
+    for seed, n_layers in run_records.progress(jobs, label="networks"):
         if of_seed != seed:
             training, of_seed = training_set(setting, seed), seed
             seen = {_key(row) for row in training.ids}
@@ -122,19 +122,19 @@ def main() -> None:
     parameters = asdict(setting) | {"layers": layers, "seeds": seeds}
 
     def save(table: pd.DataFrame) -> None:
-        certificate = records.birth_certificate(parameters, seed=0, seconds=float(table.groupby(["n_layers", "seed"]).cpu_seconds.first().sum()))
-        records.write_table(table, TABLE, certificate)
+        certificate = run_records.birth_certificate(parameters, seed=0, seconds=float(table.groupby(["n_layers", "seed"]).cpu_seconds.first().sum()))
+        run_records.write_table(table, TABLE, certificate)
 
     save(run(setting, layers, seeds, unfinished(parameters), save))
 
 
 def unfinished(parameters: dict) -> pd.DataFrame | None:
     """The stored table, if it was made with the same parameters; else None, to begin afresh."""
-    certificate = records.certificate_path(TABLE)
+    certificate = run_records.certificate_path(TABLE)
     if not (TABLE.exists() and certificate.exists()):
         return None
     known = json.loads(certificate.read_text())["parameters"]
-    return records.read_table(TABLE) if known == json.loads(records.to_json(parameters)) else None
+    return run_records.read_table(TABLE) if known == json.loads(run_records.to_json(parameters)) else None
 
 
 if __name__ == "__main__":

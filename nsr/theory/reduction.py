@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
-from nsr import numerics
-from nsr.compiling import COMPILE
-from nsr.expressions import CONSTANT, VARIABLES, ExpressionError, Prefix, is_valid, n_constants
+from nsr.numbers import evaluation
+from nsr.numbers.compiling import COMPILE
+from nsr.formulas.expressions import CONSTANT, VARIABLES, ExpressionError, Prefix, is_valid, n_constants
 from nsr.theory.boolean import AND, NOT, OR, Formula, Symbols, parse
 
 # Step 3: what each Boolean symbol becomes. At the two data points x1·x2 = 0 and x1 − x2 = 1, so these compute 0, 1, a·b and 1 − a.
@@ -65,9 +65,9 @@ class LastTokenProblem:
         """Mean squared error of (s̃, leaf), constants at their best; inf where the expression is undefined."""
         expression = (*self.prefix, leaf)
         if n_constants(expression):
-            mse = numerics.fit_constants(expression, self.X, self.y).mse
+            mse = evaluation.fit_constants(expression, self.X, self.y).mse
         else:
-            mse = float(np.mean((self.y - numerics.evaluate(expression, self.X)) ** 2))
+            mse = float(np.mean((self.y - evaluation.evaluate(expression, self.X)) ** 2))
         return mse if np.isfinite(mse) else float("inf")
 
     def losses(self) -> dict[str, float]:

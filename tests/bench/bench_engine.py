@@ -2,7 +2,7 @@
 
 1. Beam search with the key-value cache against the same search that reads the whole prefix again at every step (150 beams, 30 tokens).
 2. 150 problems together against one at a time.
-3. Rows per pass: what `nsr.decoding.ROWS` is chosen by.
+3. Rows per pass: what `nsr.search.decoding.ROWS` is chosen by.
 
     python tests/bench/bench_engine.py [--problems 150]
 """
@@ -14,14 +14,14 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from nsr import decoding
-from nsr.decoding import Complete, Job, complete
-from nsr.engine import solve, solve_all
-from nsr.expressions import SIMPLIFIED
-from nsr.model import PUBLISHED, Config, Network
-from nsr.numerics import fit_many
-from nsr.problem import Problem
-from nsr.strategies import BeamSearch
+from nsr.search import decoding
+from nsr.search.decoding import Complete, Job, complete
+from nsr.search.engine import solve, solve_all
+from nsr.formulas.expressions import SIMPLIFIED
+from nsr.network.model import PUBLISHED, Config, Network
+from nsr.numbers.evaluation import fit_many
+from nsr.data.problems import Problem
+from nsr.search.strategies import BeamSearch
 
 TEMPLATES = [("add", "sin", "x1", "mul", "C", "x2"), ("sub", "exp", "x1", "cos", "add", "C", "x1"), ("add", "x1", "tan", "mul", "C", "x2")]
 

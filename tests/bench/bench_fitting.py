@@ -14,12 +14,12 @@ import time
 import numpy as np
 from scipy.optimize import minimize
 
-from nsr.expressions import FULL, SIMPLIFIED
-from nsr.fitting import ENOUGH, SEARCHED, fit_program, measures
-from nsr.generator import sample_templates
-from nsr.items import TemplateBank, sample_items
-from nsr.machine import as_columns, prepare_program, run, stack_size
-from nsr.numerics import r2_score
+from nsr.formulas.expressions import FULL, SIMPLIFIED
+from nsr.numbers.fitting import ENOUGH, SEARCHED, fit_program, measures
+from nsr.data.templates import sample_templates
+from nsr.data.items import TemplateBank, sample_items
+from nsr.numbers.interpreter import as_columns, prepare_program, run, stack_size
+from nsr.numbers.evaluation import r2_score
 
 WALL = 1e100  # what BFGS sees where the candidate is undefined
 

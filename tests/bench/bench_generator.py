@@ -4,10 +4,10 @@ import time
 import numpy as np
 import sympy
 
-from nsr.expressions import FULL, SIMPLIFIED
-from nsr.generator import TreeRecipe, raw_draws, template_from
-from nsr.items import ItemRecipe, TemplateBank, sample_items
-from nsr.notation import to_infix
+from nsr.formulas.expressions import FULL, SIMPLIFIED
+from nsr.data.templates import TreeRecipe, raw_draws, template_from
+from nsr.data.items import ItemRecipe, TemplateBank, sample_items
+from nsr.formulas.notation import to_infix
 
 SYMBOLS = sympy.symbols("x1:6", real=True, nonzero=True)
 NAMES = {s.name: s for s in SYMBOLS}

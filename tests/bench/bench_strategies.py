@@ -11,10 +11,10 @@ from pathlib import Path
 
 import torch
 
-from nsr.benchmarks import test_set
-from nsr.checkpoint import Trained, load, load_folder
-from nsr.engine import solve_all
-from nsr.strategies import GVS, TPSR, BeamSearch
+from nsr.data.test_sets import test_set
+from nsr.network.checkpoints import Trained, load, load_folder
+from nsr.search.engine import solve_all
+from nsr.search.strategies import GVS, TPSR, BeamSearch
 
 BAR = 3.0
 ROW = 20  # minutes

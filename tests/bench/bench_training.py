@@ -18,9 +18,9 @@ import time
 import numpy as np
 import torch
 
-from nsr.devices import Learner, Objective, Place
-from nsr.model import PUBLISHED, Config, Network
-from nsr.optim import make_optimisers
+from nsr.network.devices import Learner, Objective, Place
+from nsr.network.model import PUBLISHED, Config, Network
+from nsr.network.optimisers import make_optimisers
 
 
 def model_flop(c: Config, batch: int, points: int, tokens: int) -> float:

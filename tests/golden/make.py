@@ -17,20 +17,21 @@ from pathlib import Path
 
 import numpy as np
 
-from nsr.benchmarks import test_set
-from nsr.bias import TrainingSet
-from nsr.canonical import family, fingerprint, template_of
-from nsr.checkpoint import load
-from nsr.engine import solve_all
-from nsr.expressions import CONSTANT, FULL, SIMPLIFIED
-from nsr.generator import TreeRecipe, draw_templates
-from nsr.items import TemplateBank, sample_items
-from nsr.notation import to_infix
-from nsr.records import REFERENCE
-from nsr.saturation import saturate
-from nsr.settings import read_settings
-from nsr.strategies.names import MAKERS, by_name, kind_of
-from nsr.training import train
+from nsr.data.test_sets import test_set
+from nsr.evidence.novelty import TrainingSet
+from nsr.formulas.equivalence import family, template_of
+from nsr.numbers.fingerprints import fingerprint
+from nsr.network.checkpoints import load
+from nsr.search.engine import solve_all
+from nsr.formulas.expressions import CONSTANT, FULL, SIMPLIFIED
+from nsr.data.templates import TreeRecipe, draw_templates
+from nsr.data.items import TemplateBank, sample_items
+from nsr.formulas.notation import to_infix
+from nsr.book.run_records import REFERENCE
+from nsr.formulas.constant_places import saturate
+from nsr.network.recipes import read_settings
+from nsr.search.strategies.names import MAKERS, by_name, kind_of
+from nsr.network.training import train
 
 HERE = Path(__file__).parent
 PROBLEMS = 40

@@ -1,0 +1,190 @@
+"""The classroom: copies of the notebooks without solutions for students, and with timing notes for teachers.
+
+An exercise is a cell tagged `solution` with the cell tagged `check` right after it. In the student's copy the solution is a stub that
+keeps its imports and signatures, so that the copy runs to the first check that has nothing to look at, and says whose turn it is.
+"""
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nsr.book import runner
+from nsr.book.run_records import OUTPUTS, atomic_write, short
+
+RUNGS = {"Predict": 3, "Turn": 7, "Build": 15}  # minutes that a class needs for an exercise of each kind
+WORDS_PER_MINUTE = 180  # of reading prose about mathematics
+KINDS = ("student", "teacher")
+Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A solution and its check: their places among the cells, the rung, and the names that the reader has to give a meaning."""
+
+    solution: int
+    check: int
+    rung: str
+    names: tuple[str, ...]
+
+
+def tagged(cell: Any, tag: str) -> bool:
+    return tag in cell.metadata.get("tags", [])
+
+
+def exercises(notebook: Any) -> list[Exercise]:
+    """The exercises of a notebook in order; a solution without a check right after it is an error."""
+    found, rung = [], ""
+    for i, cell in enumerate(notebook.cells):
+        if cell.cell_type == "markdown":
+            rung = ([rung] + re.findall(rf"\*+({'|'.join(RUNGS)})\b[^*]*\*+", cell.source))[-1]
+        if cell.cell_type == "code" and tagged(cell, "solution"):
+            if i + 1 == len(notebook.cells) or not tagged(notebook.cells[i + 1], "check"):
+                raise runner.LabError(f"Cell {i + 1} is a solution, and no check follows it.")
+            later = [c.source for c in notebook.cells[i + 1 :] if c.cell_type == "code" and not tagged(c, "solution")]
+            found.append(Exercise(i, i + 1, rung, tuple(given_names(cell.source, later))))
+    return found
+
+
+def given_names(solution: str, later: Sequence[str]) -> list[str]:
+    """What a solution defines and later cells use, in order.
+
+    >>> given_names("a = 1; b = a + 1", ["assert b == 2"])
+    ['b']
+    """
+    tree = ast.parse(solution)
+    inner = {id(node) for top in tree.body if isinstance(top, Definition) for node in ast.walk(top)}
+    stored = [(node.lineno, node.col_offset, node.name if isinstance(node, Definition) else node.id)
+              for node in ast.walk(tree)
+              if (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in inner)
+              or (isinstance(node, Definition) and node in tree.body)]
+    used = {node.id for source in later for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
+    return list(dict.fromkeys(name for *_, name in sorted(stored) if name in used))
+
+
+def stub(solution: str, names: Sequence[str]) -> str:
+    """What the student finds in the place of a solution.
+
+    >>> print(stub("from math import pi\\ndef area(r):\\n    return pi * r * r\\nanswer = area(2)", ["area", "answer"]))
+    # Your turn: area, answer.
+    from math import pi
+    <BLANKLINE>
+    def area(r):
+        raise NotImplementedError('Your turn: area.')
+    <BLANKLINE>
+    answer = ...
+    """
+    parts = [f"# Your turn: {', '.join(names)}."]
+    tree = ast.parse(solution)
+    imports = [ast.unparse(node) for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
+    parts[0] = "\n".join([parts[0], *imports])
+    parts += [ast.unparse(_emptied(node)) for node in tree.body if isinstance(node, Definition) and node.name in names]
+    defined = {node.name for node in tree.body if isinstance(node, Definition)}
+    values = [f"{name} = ..." for name in names if name not in defined]
+    return "\n\n".join(parts + (["\n".join(values)] if values else []))
+
+
+def _emptied(node: Any) -> Any:
+    """A definition with its signature and docstring, but nothing behind them."""
+    node = copy.deepcopy(node)
+    if isinstance(node, ast.ClassDef):
+        node.body = [_emptied(part) if isinstance(part, Definition) else part for part in node.body]
+    else:
+        ours = [node.body[0]] if ast.get_docstring(node) else []
+        node.body = ours + ast.parse(f"raise NotImplementedError('Your turn: {node.name}.')").body
+    return node
+
+
+def guard(solution: str, names: Sequence[str]) -> str:
+    """The lines before a student's check: a value that is still `...` stops the run with a sentence."""
+    defined = {node.name for node in ast.parse(solution).body if isinstance(node, Definition)}
+    return "".join(f'assert {name} is not ..., "Your turn: {name}, in the cell above."\n' for name in names if name not in defined)
+
+
+# ----------------------------------------------------------------------------------------------------------------- copies
+
+def student(notebook: Any) -> Any:
+    """The copy for a student: every solution a stub, every check as it is."""
+    made = copy.deepcopy(notebook)
+    for exercise in exercises(notebook):
+        solution, check = made.cells[exercise.solution], made.cells[exercise.check]
+        check.source = guard(solution.source, exercise.names) + check.source
+        solution.source = stub(solution.source, exercise.names)
+        solution.metadata["tags"] = ["exercise"]
+    made.cells = [cell for cell in made.cells if not tagged(cell, "solution")]  # prose that gives an answer away
+    return made
+
+
+def teacher(notebook: Any, executed: Any = None, metrics: dict[str, Any] | None = None) -> Any:
+    """The copy for a teacher: everything, with a plan of the lesson on top; measured seconds where the notebook was run."""
+    import nbformat
+
+    made = copy.deepcopy(notebook)
+    lines = ["**For the teacher.** Minutes are for reading aloud and thinking; seconds are what the machine needs"
+             + (f", measured at the {metrics['scale']} scale on {metrics.get('cores', '?')} cores." if metrics else
+                " (they are known after `make run`)."), "",
+             "| section | minutes | seconds |", "|---|---|---|"]
+    took = _seconds(notebook, executed)
+    for title, first, last in sections(notebook):
+        words = sum(len(cell.source.split()) for cell in notebook.cells[first:last] if cell.cell_type == "markdown")
+        code = sum(cell.cell_type == "code" for cell in notebook.cells[first:last])
+        ran = [took[i] for i in range(first, last) if i in took]
+        lines.append(f"| {title} | {max(1, round(words / WORDS_PER_MINUTE + code / 2))} | {f'{sum(ran):.0f}' if ran else '–'} |")
+    found = exercises(notebook)
+    total = sum(RUNGS.get(exercise.rung, 5) for exercise in found)
+    lines.append(f"| {len(found)} exercises, on top | {total} | |")
+    made.cells.insert(1, nbformat.v4.new_markdown_cell("\n".join(lines)))
+    return made
+
+
+def sections(notebook: Any) -> Iterator[tuple[str, int, int]]:
+    """Title, first cell and the cell after the last of every part that begins with a heading."""
+    starts = [(i, heading.group(1)) for i, cell in enumerate(notebook.cells)
+              if cell.cell_type == "markdown" and (heading := re.match(r"##?\s+(.+)", cell.source))]
+    for (first, title), (last, _) in zip(starts, [*starts[1:], (len(notebook.cells), "")]):
+        yield title.strip().replace("|", r"\|"), first, last
+
+
+def _seconds(notebook: Any, executed: Any) -> dict[int, float]:
+    """Cell → seconds it took, for the cells that an executed copy still has."""
+    if executed is None:
+        return {}
+    durations = {cell.source: cell.metadata.get("papermill", {}).get("duration") or 0.0 for cell in executed.cells if cell.cell_type == "code"}
+    return {i: durations[cell.source] for i, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source in durations}
+
+
+def write(kind: str, only: str = "all", scale: str = "laptop", folder: Path | None = None) -> list[Path]:
+    """Write the copies for students or teachers as .ipynb files and return their paths."""
+    import jupytext
+
+    folder = folder or OUTPUTS / kind
+    paths = list(runner.notebooks().values()) if only == "all" else [runner.find(only)]
+    written = []
+    for path in paths:
+        notebook = jupytext.read(path)
+        made = student(notebook) if kind == "student" else teacher(notebook, *_run_of(path, scale))
+        for cell in made.cells:
+            if cell.cell_type == "markdown":  # links between chapters stay within the copies
+                cell.source = re.sub(r"\((\d\d_\w+)\.py\b", r"(\1.ipynb", cell.source)
+        try:
+            written.append(atomic_write(folder / f"{path.stem}.ipynb", jupytext.writes(made, fmt="ipynb")))
+        except OSError as error:
+            raise runner.LabError(f"Cannot write to {short(folder)} ({error.strerror or error}). Choose another folder with --to.") from error
+        print(f"{path.stem}: {len(exercises(notebook))} exercises → {short(written[-1])}")
+    return written
+
+
+def _run_of(path: Path, scale: str) -> tuple[Any, dict[str, Any] | None]:
+    """The executed copy of a chapter and its metrics, if it was run."""
+    import nbformat
+
+    folder = OUTPUTS / scale / path.stem
+    try:
+        return nbformat.read(folder / f"{path.stem}.ipynb", as_version=4), json.loads((folder / "metrics.json").read_text())
+    except (OSError, ValueError):
+        return None, None

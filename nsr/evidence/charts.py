@@ -1,0 +1,174 @@
+"""The charts of the comparison: the paper's breakdown table and its scatter, trade-off and baseline figures, drawn from tidy rows.
+
+`rows` are lines as `nsr.evidence.comparison` brings them together; `names` are (strategy, beam_size) pairs, the rows of the table. A row that
+was not measured is left out.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from nsr.evidence import paper
+from nsr.evidence.novelty import ACCURATE, THRESHOLDS
+from nsr.evidence.statistics import Interval, wilson
+from nsr.evidence.comparison import row_of
+from nsr.evidence.measuring import share_with_rank
+from nsr.evidence.figures import BLUE, GREY, INK, LIGHT, ORANGE, SKY, style_of, title_of
+from nsr.evidence.anytime import has_traces, share_at
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Name = tuple[str, int]
+CELLS = {(True, True): ORANGE, (True, False): "#F5D9A8", (False, True): BLUE, (False, False): LIGHT}  # (novel, accurate) → colour
+CELL_NAMES = {(True, True): f"novel, $R^2 > {ACCURATE}$", (True, False): "novel only", (False, True): f"$R^2 > {ACCURATE}$ only",
+              (False, False): "neither"}
+
+
+def share(flags: Iterable[bool]) -> Interval:
+    """A share in % with its Wilson interval."""
+    values = np.asarray(list(flags), dtype=bool)
+    return Interval(*(100 * x for x in wilson(int(values.sum()), len(values))))
+
+
+def bar(estimate: Interval) -> np.ndarray:
+    """(2, 1) lengths of an error bar."""
+    return np.clip([[estimate.value - estimate.low], [estimate.high - estimate.value]], 0, None)
+
+
+def measured(rows: pd.DataFrame, names: Sequence[Name], test_set: str = "not_included") -> list[Name]:
+    """Those of the rows that were measured on a test set."""
+    return [name for name in names if len(row_of(rows, *name, test_set))]
+
+
+def draw_breakdown(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
+    """The table as bars: for every row ours, and below it, thin, the paper's."""
+    for y, name in enumerate(names):
+        part, theirs = row_of(rows, *name), paper.row(*name)
+        ours = [100 * np.mean((part.novel == novel) & (part.accurate == good)) for novel, good in CELLS] if len(part) else []
+        for widths, height, shift in ((ours, 0.46, -0.12), (theirs or [], 0.18, 0.25)):
+            left = 0.0
+            for width, colour in zip(widths, CELLS.values()):
+                ax.barh(y + shift, width, height, left=left, color=colour, edgecolor="white", lw=0.4)
+                left += width
+        if not len(part):
+            ax.text(1, y - 0.12, "not measured yet", va="center", fontsize=8, color=GREY, style="italic")
+    ax.set_yticks(range(len(names)), [title_of(*name) for name in names], fontsize=8)
+    ax.set(xlim=(0, 100), xlabel="share of the answers (%)", ylim=(len(names) - 0.4, -0.7))
+    for key, colour in CELLS.items():
+        ax.barh([-9], [0], color=colour, label=CELL_NAMES[key])
+    ax.grid(axis="y", visible=False)
+
+
+def draw_thresholds(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
+    """Novelty against accuracy: seven dots per row, one for each threshold, the one for 0.99 large; small ticks are single seeds."""
+    for name in measured(rows, names):
+        part, style = row_of(rows, *name), style_of(name[0])
+        x = share(part.novel)
+        ys = [share(part.r2 > threshold) for threshold in THRESHOLDS]
+        ax.plot([x.value] * len(ys), [y.value for y in ys], color=style["color"], marker=style["marker"], lw=0.8, markersize=3.5, alpha=0.75)
+        y = ys[THRESHOLDS.index(ACCURATE)]
+        ax.errorbar(x.value, y.value, bar(y), bar(x), fmt=style["marker"], color=style["color"], markersize=8, capsize=2, lw=1,
+                    label=title_of(*name), markeredgecolor="white")
+        if sum(other == name[0] for other, _ in names) > 1:  # one colour, several sizes
+            ax.annotate(f"{name[1]}", (x.value, ys[0].value), (0, 4), textcoords="offset points", ha="center", fontsize=7)
+        for _, seed in part.groupby("seed"):
+            ax.plot(100 * seed.novel.mean(), 100 * seed.accurate.mean(), "_", color=style["color"], markersize=5, alpha=0.8)
+    ax.set(xlabel="novel answers (%)", xlim=(-2, None), ylim=(0, 103))
+
+
+def draw_correlation(ax: Axes, rows: pd.DataFrame, names: Sequence[Name], label: int = 3) -> None:
+    """Every row as a point, novelty against accuracy: ours filled with intervals, the paper's hollow."""
+    for name in names:
+        part, theirs, style = row_of(rows, *name), paper.row(*name), style_of(name[0])
+        look = {"color": style["color"], "marker": style["marker"], "markersize": 6}
+        if theirs:
+            ax.plot(theirs.novel, theirs.accurate, **look, markerfacecolor="none", alpha=0.7, lw=0)
+        if len(part):
+            x, y = share(part.novel), share(part.accurate)
+            ax.errorbar(x.value, y.value, bar(y), bar(x), **look, lw=0.8, capsize=0)
+            ax.annotate(f"{name[1] or ''}", (x.value, y.value), (4, label), textcoords="offset points", fontsize=7)
+    ax.set(xlabel="novel answers (%)", ylabel=f"$R^2 > {ACCURATE}$ (%)", xlim=(-2, None), ylim=(0, None))
+
+
+def draw_tradeoff(ax: Axes, rows: pd.DataFrame, names: Sequence[Name], what: str, cost: str = "candidates") -> None:
+    """A share against what a search costs: points at the settings, joined where a strategy has several; thin lines are any-time curves."""
+    for strategy in dict.fromkeys(name[0] for name in names):
+        parts = [row_of(rows, *name) for name in measured(rows, names) if name[0] == strategy]
+        if not parts:
+            continue
+        style = style_of(strategy)
+        parts.sort(key=lambda part: part[cost].mean())
+        xs, ys = [part[cost].mean() for part in parts], [share(part[what]) for part in parts]
+        ax.plot(xs, [y.value for y in ys], **style, lw=1.2, markersize=5)
+        for x, y, part in zip(xs, ys, parts):
+            ax.errorbar(x, y.value, bar(y), fmt="none", color=style["color"], lw=1)
+            ax.annotate(f"{part.beam_size.iloc[0] or ''}", (x, y.value), (4, 4), textcoords="offset points", fontsize=7)
+            if has_traces(part) or (cost, what) == ("candidates", "accurate"):
+                first = max(part[cost].min() / 4, 1e-4) if cost == "seconds" else 1
+                grid = np.geomspace(first, max(part[cost].max(), 2 * first), 60)  # to the end of the longest search
+                known = share_at(part.trace, grid, cost, what) if has_traces(part) else share_with_rank(part.accurate_rank, grid)
+                ax.plot(grid, 100 * known, color=style["color"], lw=0.8, alpha=0.6, linestyle="-" if has_traces(part) else ":")
+    ax.set(xscale="log", ylim=(0, None))
+
+
+def draw_both_sets(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
+    """Accuracy at the seven thresholds on baseline (lines) and on not_included (dashed)."""
+    places = np.arange(len(THRESHOLDS))
+    found = measured(rows, names, "baseline")
+    for k, name in enumerate(found):
+        style, shift = style_of(name[0]), 0.24 * (k / max(1, len(found) - 1) - 0.5)
+        for test_set, line in (("baseline", "-"), ("not_included", "--")):
+            part = row_of(rows, *name, test_set)
+            ys = [share(part.r2 > threshold) for threshold in THRESHOLDS]
+            ax.errorbar(places + shift, [y.value for y in ys], np.hstack([bar(y) for y in ys]), fmt=line, marker=style["marker"],
+                        color=style["color"], markersize=4, lw=1.1, elinewidth=0.7, markerfacecolor=style["color"] if line == "-" else "white",
+                        label=title_of(*name) if line == "-" else None)
+            if sum(other == name[0] for other, _ in found) > 1:  # one colour, two sizes
+                ax.annotate(f"{name[1]}", (places[0] + shift, ys[0].value), (-10, 2), textcoords="offset points", ha="center", fontsize=7)
+    ax.set_xticks(places, [f"{t:g}" for t in THRESHOLDS], fontsize=8)
+    ax.set(xlabel="$R^2$ above", ylim=(0, 100))
+
+
+def draw_differences(ax: Axes, differences: dict[str, Interval], colours: Sequence[str]) -> None:
+    """Differences in points with their intervals, one below the other; filled where the interval leaves zero out."""
+    for y, ((name, d), colour) in enumerate(zip(differences.items(), colours)):
+        clear = d.low > 0 or d.high < 0
+        ax.errorbar(d.value, y, xerr=bar(d), fmt="o", color=colour, capsize=2, markersize=5, markerfacecolor=colour if clear else "white")
+    ax.axvline(0, color=INK, lw=0.8)
+    ax.set_yticks(range(len(differences)), list(differences), fontsize=8)
+    ax.set_ylim(len(differences) - 0.5, -0.5)
+
+
+def draw_matrix(ax: Axes, names: Sequence[Name], difference: np.ndarray, clear: np.ndarray) -> None:
+    """Difference of each row to each other in points; a dot where it could be chance."""
+    n, most = len(names), np.nanmax(np.abs(difference)) or 1.0
+    ax.imshow(difference, cmap="PuOr", vmin=-most, vmax=most)
+    for i in range(n):
+        for j in range(n):
+            if i != j and np.isfinite(difference[i, j]):
+                strong = abs(difference[i, j]) > 0.6 * most
+                ax.text(j, i, f"{difference[i, j]:+.0f}" if clear[i, j] else "·", ha="center", va="center", fontsize=6.5,
+                        color="white" if strong else INK)
+    labels = [title_of(*name) for name in names]
+    ax.set_xticks(range(n), labels, rotation=60, ha="right", fontsize=7)
+    ax.set_yticks(range(n), labels, fontsize=7)
+    ax.grid(False)
+
+
+def draw_senses(ax: Axes, rows: pd.DataFrame, names: Sequence[Name], senses: dict[str, str]) -> None:
+    """For every row the share of answers that are new in each sense, as dots on a line."""
+    colours = dict(zip(senses, (ORANGE, GREY, SKY, BLUE, INK)))
+    found = measured(rows, names)
+    for y, name in enumerate(found):
+        part = row_of(rows, *name)
+        values = [share(part[sense]) for sense in senses]
+        ax.plot([v.value for v in values], [y] * len(values), color=LIGHT, lw=3, zorder=0, solid_capstyle="round")
+        for k, (sense, value) in enumerate(zip(senses, values)):
+            ax.errorbar(value.value, y + 0.12 * (k - 2), xerr=bar(value), fmt="o", color=colours[sense], markersize=4, lw=0.8,
+                        label=senses[sense] if y == 0 else None)
+    ax.set_yticks(range(len(found)), [title_of(*name) for name in found], fontsize=8)
+    ax.set(xlabel="novel answers (%)", xlim=(-1, None), ylim=(len(found) - 0.5, -0.5))

@@ -1,0 +1,261 @@
+"""Infix text to prefix tuples, with a hand-written parser that can do nothing but build an expression.
+
+No text ever reaches eval or sympify.  A run of `+` (or `*`) nests to the right, everything else to the left, as in the
+canonical layout:
+
+    a + b + c - d - e   ⇔   sub sub add a add b c d e
+"""
+from __future__ import annotations
+
+import math
+import re
+
+from nsr.formulas.expressions import CONSTANT, UNARY, VARIABLES, ExpressionError, Prefix
+
+MAX_NESTING = 200  # brackets inside brackets; an expression of the paper has fewer than ten
+MAX_LENGTH = 100_000  # characters
+Constants = tuple[float, ...]
+Parsed = tuple[Prefix, Constants]
+
+_ALIASES = {"ln": "log", "arcsin": "asin"}
+_NUMBERS = {"pi": math.pi, "e": math.e}
+_LEXER = re.compile(r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)|(?P<op>\*\*|[-+*/^()])")
+
+
+def parse(text: str) -> Parsed:
+    """Read infix text into a prefix tuple and its constants.
+
+    Every number becomes a C.  A literal `C` is a constant without a value; then no constants are returned.
+
+    >>> parse("sin(x1) + 2.5*x2")
+    (('add', 'sin', 'x1', 'mul', 'C', 'x2'), (2.5,))
+    >>> parse("C*exp(x_1)")
+    (('mul', 'C', 'exp', 'x1'), ())
+    """
+    if not isinstance(text, str):
+        raise ExpressionError(f"parse reads text, got {type(text).__name__}")
+    if len(text) > MAX_LENGTH:
+        raise ExpressionError(f"the text has {len(text)} characters; at most {MAX_LENGTH} are read")
+    reader = _Reader(text)
+    prefix, values = reader.read()
+    if None in values:
+        if any(v is not None for v in values):
+            raise ExpressionError("numbers and the placeholder C cannot be mixed: give every constant a value or none")
+        values = ()
+    return prefix, values
+
+
+class _Reader:
+    """Operator-precedence parsing with an explicit stack of open brackets, so that depth costs no recursion."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.i = text, 0
+        self.lexemes: list[tuple[str, str, int]] = []
+        position = 0
+        while position < len(text):
+            if text[position].isspace():
+                position += 1
+                continue
+            match = _LEXER.match(text, position)
+            if match is None:
+                raise self.error(f"unexpected character {text[position]!r}", position)
+            self.lexemes.append((match.lastgroup or "", match.group(), position))
+            position = match.end()
+        self.lexemes.append(("end", "", len(text)))
+
+    def error(self, message: str, position: int) -> ExpressionError:
+        low, high = max(0, position - 30), position + 30
+        line = "".join(" " if c.isspace() else c for c in self.text[low:high])
+        return ExpressionError(f"{message}, at character {position + 1}:\n    {line}\n    {' ' * (position - low)}^")
+
+    def read(self) -> Parsed:
+        if len(self.lexemes) == 1:
+            raise ExpressionError("empty expression")
+        frames = [_Frame("", 0)]
+        while True:
+            kind, word, position = self.lexemes[self.i]
+            self.i += 1
+            frame = frames[-1]
+            if frame.wants_operand:
+                if kind == "number":
+                    self.operand(frame, ((CONSTANT,), (self.number(word, position),)))
+                elif kind == "name":
+                    self.name(frames, word, position)
+                elif word == "(":
+                    self.open(frames, "", position)
+                elif word in ("+", "-"):
+                    frame.negative ^= word == "-"
+                else:
+                    raise self.error("an operand is missing" if word in (")", "") else f"unexpected {word!r}", position)
+            elif word in ("+", "-", "*", "/"):
+                frame.operator(word)
+            elif word == ")":
+                if len(frames) == 1:
+                    raise self.error("this bracket was never opened", position)
+                frames.pop()
+                inner = frame.value()
+                if frame.function:
+                    inner = ((frame.function, *inner[0]), inner[1])
+                self.operand(frames[-1], inner)
+            elif kind == "end":
+                if len(frames) > 1:
+                    raise self.error("this bracket is never closed", frame.position)
+                return frame.value()
+            else:
+                raise self.error(f"an operator is missing before {word!r}", position)
+
+    def number(self, word: str, position: int) -> float:
+        value = float(word)
+        if not math.isfinite(value):
+            raise self.error(f"the constant {word[:20]}{'…' * (len(word) > 20)} is too large for a float", position)
+        return value
+
+    def name(self, frames: list[_Frame], word: str, position: int) -> None:
+        variable = re.fullmatch(r"[xX]_?(\d+)", word, re.ASCII)
+        function = _ALIASES.get(word, word)
+        if variable:
+            if not 1 <= int(variable[1][:6]) <= len(VARIABLES):
+                raise self.error(f"variable {word} is out of range x1 … x{len(VARIABLES)}", position)
+            self.operand(frames[-1], ((f"x{int(variable[1])}",), ()))
+        elif word == CONSTANT:
+            self.operand(frames[-1], ((CONSTANT,), (None,)))
+        elif word in _NUMBERS:
+            self.operand(frames[-1], ((CONSTANT,), (_NUMBERS[word],)))
+        elif function in UNARY:
+            if self.lexemes[self.i][1] != "(":
+                raise self.error(f"{word} needs its argument in brackets", position)
+            self.i += 1
+            self.open(frames, function, position)
+        else:
+            hint = "a constant must be a finite number" if word.lower() in ("nan", "inf", "infinity") else \
+                f"names are x1 … x{len(VARIABLES)}, C, pi, e and {', '.join(UNARY)}"
+            raise self.error(f"unknown name {word[:30]!r} ({hint})", position)
+
+    def open(self, frames: list[_Frame], function: str, position: int) -> None:
+        if len(frames) > MAX_NESTING:
+            raise self.error(f"brackets are nested more than {MAX_NESTING} deep", position)
+        frames.append(_Frame(function, position))
+
+    def operand(self, frame: _Frame, value: Parsed) -> None:
+        """Take an operand; a power binds tighter than the sign before it."""
+        if self.lexemes[self.i][1] in ("**", "^"):
+            position = self.lexemes[self.i][2]
+            self.i += 1
+            exponent = self.exponent()
+            if self.lexemes[self.i][1] in ("**", "^"):
+                raise self.error("a power of a power needs brackets", self.lexemes[self.i][2])
+            try:
+                value = power(value, exponent)
+            except ExpressionError as problem:
+                raise self.error(str(problem), position) from None
+        frame.operand(value)
+
+    def exponent(self) -> float:
+        """A literal exponent: a signed number or fraction, perhaps in brackets."""
+        i, bracket = self.i, self.lexemes[self.i][1] == "("
+        i += bracket
+        sign = -1.0 if self.lexemes[i][1] == "-" else 1.0
+        i += self.lexemes[i][1] in ("+", "-")
+        kind, word, position = self.lexemes[i]
+        if kind != "number":
+            raise self.error("an exponent must be a number; write exp(b*log(a)) for a**b", self.lexemes[self.i][2])
+        value, i = sign * self.number(word, position), i + 1
+        if bracket and self.lexemes[i][1] == "/" and self.lexemes[i + 1][0] == "number":
+            below = self.number(*self.lexemes[i + 1][1:])
+            value, i = (value / below if below else math.inf), i + 2
+        if bracket:
+            if self.lexemes[i][1] != ")":
+                raise self.error("an exponent must be a number; write exp(b*log(a)) for a**b", self.lexemes[i][2])
+            i += 1
+        self.i = i
+        return value
+
+
+class _Frame:
+    """What has been read since an opening bracket: finished terms with their signs, and the product in progress."""
+
+    def __init__(self, function: str, position: int) -> None:
+        self.function, self.position = function, position
+        self.terms: list[tuple[str, Parsed]] = []
+        self.factors: list[tuple[str, Parsed]] = []
+        self.term_sign, self.factor_sign = "+", "*"
+        self.wants_operand, self.negative = True, False
+
+    def operand(self, value: Parsed) -> None:
+        if self.negative:
+            prefix, values = value
+            if prefix == (CONSTANT,) and values[0] is not None:
+                value = (prefix, (-values[0],))
+            else:
+                value = (("mul", CONSTANT, *prefix), (-1.0 if None not in values else None, *values))
+        self.factors.append((self.factor_sign, value))
+        self.wants_operand, self.negative = False, False
+
+    def operator(self, word: str) -> None:
+        if word in "+-":
+            self.close_term()
+            self.term_sign = word
+        else:
+            self.factor_sign = word
+        self.wants_operand = True
+
+    def close_term(self) -> None:
+        self.terms.append((self.term_sign, _chain(self.factors, "*", "mul", "div")))
+        self.factors, self.factor_sign = [], "*"
+
+    def value(self) -> Parsed:
+        self.close_term()
+        return _chain(self.terms, "+", "add", "sub")
+
+
+def _chain(parts: list[tuple[str, Parsed]], plus: str, right: str, left: str) -> Parsed:
+    """Join a chain of operands: a run of `plus` nests to the right, the other operator to the left."""
+    value, i = parts[0][1], 1
+    while i < len(parts):
+        if parts[i][0] != plus:
+            value, i = join(left, value, parts[i][1]), i + 1
+            continue
+        run = i
+        while i < len(parts) and parts[i][0] == plus:
+            i += 1
+        tail = parts[i - 1][1]
+        for _, part in reversed(parts[run:i - 1]):
+            tail = join(right, part, tail)
+        value = join(right, value, tail)
+    return value
+
+
+def join(operator: str, a: Parsed, b: Parsed) -> Parsed:
+    return (operator, *a[0], *b[0]), a[1] + b[1]
+
+
+def power(base: Parsed, exponent: float) -> Parsed:
+    """base ** exponent in operators of the vocabulary, for multiples of 1/2.
+
+    >>> power((("x1",), ()), -2)
+    (('div', 'C', 'pow2', 'x1'), (1.0,))
+    """
+    twice = 2 * exponent
+    if twice != int(twice if math.isfinite(twice) else 0) or abs(twice) > 2000 or twice == 0:
+        raise ExpressionError(f"the exponent {exponent:g} cannot be written with pow2 … pow5 and sqrt")
+    if exponent < 0:
+        one = (CONSTANT,), ((1.0,) if None not in base[1] else (None,))
+        return join("div", one, power(base, -exponent))
+    if int(twice) % 2:
+        return power((("sqrt", *base[0]), base[1]), int(twice))
+    return whole_power(base, int(exponent))
+
+
+def whole_power(base: Parsed, n: int) -> Parsed:
+    """base ** n for a whole n > 0, however large: a network may write a tower of powers.
+
+    >>> whole_power((("x1",), ()), 11)[0]
+    ('mul', 'x1', 'pow5', 'pow2', 'x1')
+    """
+    if n == 1:
+        return base
+    for k in (5, 4, 3, 2):
+        if n % k == 0:
+            inner = whole_power(base, n // k)
+            return (f"pow{k}", *inner[0]), inner[1]
+    return join("mul", base, whole_power(base, n - 1))

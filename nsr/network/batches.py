@@ -1,0 +1,241 @@
+"""The stream of training batches: a function of (seed, step) alone, made in a background thread.
+
+A pool of several batches' worth of items is drawn with its own generator PCG64([seed, pool number]), sorted by length and cut into
+batches, so that hardly any padding is computed; the batches of a pool come in random order. Resuming a run needs no generator state.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, Prefix, Vocabulary, subtrees
+from nsr.data.templates import TreeRecipe, training_draws
+from nsr.data.hint_draws import HintRecipe, draw_hints, random_templates
+from nsr.data.hints import encode
+from nsr.data.items import ItemRecipe, TemplateBank, sample_items
+from nsr.network.recipes import Settings
+
+Draw = Callable[[np.random.Generator, int, int], tuple[list[Prefix], np.ndarray] | tuple[list[Prefix], np.ndarray, list]]
+"""(rng, n_items, n_points) → target prefixes and points (B, P, D+1) in float32, y last; all of them valid. Perhaps also a list with
+something more about each item that the hints want to know (its constants)."""
+Hints = Callable[..., Sequence[int]]
+"""(rng, target prefix, and what more the draw says about the item) → hint token ids"""
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """How subtrees of the target are turned into a prompt (NSR-gvs). The paper leaves these numbers open.
+
+    With probability `empty` there is none; else distinct proper subtrees of at most `longest` tokens are drawn uniformly without
+    replacement until their length exceeds a limit, itself uniform in 0..`total`.
+    """
+
+    empty: float = 0.2
+    longest: int = 9
+    total: int = 20
+
+
+def draw_prompt(rng: np.random.Generator, prefix: Prefix, prompts: Prompts) -> list[Prefix]:
+    """Some subtrees of an expression, never the expression itself."""
+    if rng.random() < prompts.empty:
+        return []
+    choices = sorted({tree for tree in subtrees(prefix)[1:] if len(tree) <= prompts.longest})
+    limit, chosen, total = rng.integers(prompts.total + 1), [], 0
+    for i in rng.permutation(len(choices)):
+        if total > limit:
+            break
+        chosen.append(choices[i])
+        total += len(choices[i])
+    return chosen
+
+
+def sequence(prefix: Prefix, prompt: Sequence[Prefix] = ()) -> tuple[str, ...]:
+    """What the decoder reads and writes: OPEN t₁ CLOSE … OPEN t_N CLOSE START e END.
+
+    >>> sequence(("sin", "x1"), [("x1",)])
+    ('<tree>', 'x1', '</tree>', '<start>', 'sin', 'x1', '<end>')
+    """
+    return (*(token for tree in prompt for token in (OPEN, *tree, CLOSE)), START, *prefix, END)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One training batch on this process."""
+
+    points: Tensor  # (B, P, D+1) float32
+    tokens: Tensor  # (B, L) int64, the decoder's input
+    targets: Tensor  # (B, L) int64, 0 where nothing is to be learned (padding, prompt)
+    hints: Tensor | None  # (B, Lh) int64
+    weight: float  # number of targets in the whole batch, over all processes
+    shown: tuple[Prefix, ...]  # targets of the whole batch
+
+    def to(self, device: torch.device) -> Batch:
+        if device.type == "cpu":
+            return self
+        moved = {
+            key: value.pin_memory().to(device, non_blocking=True)
+            for key in ("points", "tokens", "targets", "hints")
+            if (value := getattr(self, key)) is not None
+        }
+        return Batch(**{**self.__dict__, **moved})
+
+
+def _padded(rows: Sequence[Sequence[int]], multiple: int = 1) -> np.ndarray:
+    longest = -(-max(map(len, rows)) // multiple) * multiple
+    out = np.zeros((len(rows), longest), np.int64)
+    for row, values in zip(out, rows):
+        row[: len(values)] = values
+    return out
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Batches by step number. `rank` of `world` processes takes every world-th row of the same global batch."""
+
+    draw: Draw
+    vocabulary: Vocabulary
+    seed: int
+    batch: int
+    points: tuple[int, int]  # number of points of a batch: uniform between these, both included
+    pool: int = 6  # batches per pool
+    positions: int = 64  # longest sequence the network can read; longer items are left out
+    prompts: Prompts | None = None
+    hints: Hints | None = None
+    pad_to: int = 1  # lengths are rounded up to a multiple of this (compiled networks like few shapes)
+    rank: int = 0
+    world: int = 1
+
+    def pool_of(self, number: int) -> list[Batch]:
+        """The batches of one pool, in the order in which they are shown."""
+        rng = np.random.Generator(np.random.PCG64([self.seed, number]))
+        epochs = getattr(self.draw, "pool", None)  # a fixed set goes through its items in order
+        n_items = self.batch * self.pool
+        prefixes, points, *more = epochs(number, n_items) if epochs else self.draw(rng, n_items, self.points[1])
+        ids = self.vocabulary.ids
+        trees = [draw_prompt(rng, prefix, self.prompts) if self.prompts else [] for prefix in prefixes]
+        for prefix, prompt in zip(prefixes, trees):  # a prompt that does not fit loses its last subtrees
+            while prompt and len(sequence(prefix, prompt)) > self.positions + 1:
+                prompt.pop()
+        spelled = [sequence(prefix, prompt) for prefix, prompt in zip(prefixes, trees)]
+        lengths = np.array([len(tokens) for tokens in spelled])
+        order = np.argsort(lengths, kind="stable")
+        order = order[lengths[order] <= self.positions + 1]
+        cuts = np.array_split(order, self.pool)
+        batches = []
+        for i in rng.permutation(self.pool):
+            n_points, every = int(rng.integers(self.points[0], self.points[1] + 1)), cuts[i]
+            hints = [self.hints(rng, prefixes[j], *(about[j] for about in more)) for j in every] if self.hints else None
+            weight = float(sum(len(prefixes[j]) + 1 for j in every))
+            mine = every[self.rank :: self.world]
+            rows = _padded([[ids[token] for token in spelled[j]] for j in mine], self.pad_to)
+            tokens, targets = rows[:, :-1].copy(), rows[:, 1:].copy()
+            started = (tokens == ids[START]).cumsum(1) > 0
+            tokens[tokens == ids[END]] = 0  # nothing follows END
+            targets[~started] = 0
+            batches.append(
+                Batch(
+                    points=torch.from_numpy(points[mine, :n_points]),
+                    tokens=torch.from_numpy(tokens),
+                    targets=torch.from_numpy(targets),
+                    hints=torch.from_numpy(_padded(hints)[self.rank :: self.world]) if hints else None,
+                    weight=weight,
+                    shown=tuple(prefixes[j] for j in every),
+                )
+            )
+        return batches
+
+    def from_step(self, first: int, last: int) -> Iterator[Batch]:
+        """The batches of steps first, …, last − 1, made in this thread."""
+        for number in range(first // self.pool, -(-last // self.pool)):
+            for i, batch in enumerate(self.pool_of(number)):
+                if first <= number * self.pool + i < last:
+                    yield batch
+
+
+def make_draw(settings: Settings) -> tuple[list[Prefix], Draw]:
+    """The training templates of some settings, and the function that draws items from them."""
+    d = settings.data
+    if d.items:
+        from nsr.data.skeleton_tables import training_set  # late: it decodes, and decoding reads this module
+
+        fixed = training_set(d.items, d.tables, d.template_seed)
+        return list(fixed.tables.skeletons), fixed
+    templates = training_draws(d.draws, TreeRecipe(settings.vocabulary, d.min_operators, d.max_operators), d.template_seed)
+    bank, recipe = TemplateBank(templates, settings.vocabulary), ItemRecipe(max_constants=d.max_constants)
+
+    def draw(rng: np.random.Generator, n_items: int, n_points: int) -> tuple:
+        items = sample_items(bank, rng, n_items, n_points, recipe)
+        points = np.concatenate([items.X, items.y[..., None]], -1, dtype=np.float32)  # (B, P, D+1)
+        # Only in this vocabulary are the constants of a target those of the item, in the same order.
+        constants = [[items.values(i) for i in range(n_items)]] if d.hinted and d.vocabulary == SIMPLIFIED.name else []
+        return items.targets(), points, *constants
+
+    return templates, draw
+
+
+def make_hints(settings: Settings) -> Hints | None:
+    """The function that draws the hints of an item, if the settings want any."""
+    d, vocabulary = settings.data, settings.vocabulary
+    if not d.hinted:
+        return None
+    room = settings.config().hint_positions
+    recipe = HintRecipe(d.hint_complexity, d.hint_symmetry, d.hint_positives, d.hint_negatives, d.hint_values, room=room)
+    others = random_templates(TreeRecipe(vocabulary, d.min_operators, d.max_operators))
+
+    def hints(rng: np.random.Generator, prefix: Prefix, constants: tuple[float, ...] = ()) -> tuple[int, ...]:
+        return encode(draw_hints(rng, prefix, recipe, others, constants), vocabulary)
+
+    return hints
+
+
+class Background:
+    """Makes the batches of an iterator in a thread, up to `ahead` in advance; `waited` counts the seconds spent waiting for it."""
+
+    def __init__(self, batches: Iterator[Batch], ahead: int = 12):
+        self.waited = 0.0
+        self._ready: queue.Queue = queue.Queue(ahead)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._fill, args=(batches,), daemon=True, name="batches")
+        self._thread.start()
+
+    def _fill(self, batches: Iterator[Batch]) -> None:
+        item: object = None
+        try:
+            for item in batches:
+                if not self._put(item):
+                    return
+            self._put(None)
+        except BaseException as error:  # an error in the thread is raised where the batch is asked for
+            self._put(error)
+
+    def _put(self, item: object) -> bool:
+        while not self._stop.is_set():
+            try:
+                self._ready.put(item, timeout=0.2)
+                return True
+            except queue.Full:
+                pass
+        return False
+
+    def __iter__(self) -> Iterator[Batch]:
+        while True:
+            start = time.perf_counter()
+            item = self._ready.get()
+            self.waited += time.perf_counter() - start
+            if item is None:
+                return
+            if isinstance(item, BaseException):
+                raise item
+            yield item
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join()

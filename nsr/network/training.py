@@ -1,0 +1,299 @@
+"""The loop: resumable, on a CPU, a CUDA device or several processes, with the same stream of batches on all of them.
+
+    loss(θ) = − mean over target tokens of  log p_θ(token | tokens before it, points)          (teacher forcing)
+
+`python -m nsr train nesymres --scale laptop` starts a run or goes on with it; under torchrun each process takes its share of every batch.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from nsr.network import checkpoints
+from nsr.network.batches import Background, Batch, Draw, Hints, Prompts, Stream, make_draw, make_hints
+from nsr.network.checkpoints import CheckpointError, Seen, sequence_hash
+from nsr.network.devices import Learner, Objective, Place, joined, wants_compiling
+from nsr.formulas.expressions import END, START, ExpressionError, Prefix, Vocabulary
+from nsr.data.hints import hint_words
+from nsr.network.model import Network
+from nsr.formulas.notation import to_infix
+from nsr.network.optimisers import learning_rate, make_optimisers
+from nsr.book.run_records import EVERY, birth_certificate, clock, headless, short
+from nsr.network.recipes import FREE, Settings, SettingsError, read_settings
+
+
+@dataclass
+class Progress:
+    """How far a run has come; all of it is in the checkpoint."""
+
+    step: int = 0
+    seconds: float = 0.0
+    loss_sum: float = 0.0  # since the last row of the history
+    token_sum: float = 0.0
+    history: list[dict[str, float]] = field(default_factory=list)
+    shown: dict[int, int] = field(default_factory=dict)  # hash of a sequence → how often
+
+
+@torch.no_grad()
+def greedy(network: Network, vocabulary: Vocabulary, points: Tensor, limit: int = 30, hints: Tensor | None = None) -> Prefix:
+    """The most likely token again and again, for one item's points (1, P, D+1): the probe shown while training."""
+    memory = network.encode(points, None, hints)
+    logits, state = network.prefill(memory, torch.tensor([[vocabulary.ids[START]]]))
+    written: list[int] = []
+    while len(written) < min(limit, network.config.positions - 1):
+        token = logits.argmax(-1)  # (1,)
+        if int(token) == vocabulary.ids[END]:
+            break
+        written.append(int(token))
+        logits, state = network.step(token, state)
+    return tuple(vocabulary.tokens[i] for i in written)
+
+
+def _readable(prefix: Prefix) -> str:
+    try:
+        return to_infix(prefix)
+    except ExpressionError:
+        return "(" + " ".join(prefix) + ")"
+
+
+class Run:
+    """One training run: network, optimisers, stream and progress, with the way to and from disk."""
+
+    def __init__(self, settings: Settings, folder: Path, templates: list[Prefix], draw: Draw, place: Place, hints: Hints | None = None):
+        self.settings, self.folder, self.templates, self.place = settings, folder, templates, place
+        t, d = settings.training, settings.data
+        torch.manual_seed(t.seed)  # only the weights at birth are drawn from it
+        self.network = Network(settings.config()).to(place.device)
+        self.began_with: dict[str, Any] = {}  # what is known of the network that this one goes on from
+        if t.start_from:
+            found = checkpoints.load(t.start_from)
+            self.began_with = {"name": t.start_from} | {key: found.about[key] for key in ("steps", "samples", "birth", "began_with") if key in found.about}
+            missing = self.network.load_state_dict(found.network.state_dict(), strict=False)
+            if missing.unexpected_keys or any(not key.startswith(("hint_", "anchors")) for key in missing.missing_keys):
+                raise SettingsError(f"start_from {t.start_from!r} is a network of another size.")
+        if t.freeze_encoder:
+            for part in (self.network.embed, self.network.blocks, self.network.pool):
+                part.requires_grad_(False)
+        names = ("weight_decay", "muon_lr", "muon_momentum", "muon_weight_decay", "muon_iterations", "beta2")
+        self.optimisers = make_optimisers(self.network, t.optimiser, t.lr, **{name: getattr(t, name) for name in names})
+        prompts = Prompts(d.prompt_empty, d.prompt_longest, d.prompt_total) if d.prompted else None
+        self.stream = Stream(
+            draw, settings.vocabulary, t.seed, t.batch, (d.points_min, d.points_max), d.pool, self.network.config.positions, prompts, hints,
+            pad_to=4 if wants_compiling(t.compile, place.device) else 1, rank=place.rank, world=place.world,
+        )  # fmt: skip
+        self.progress = Progress()
+        if t.start_from and found.has_seen:  # what the first training showed has been seen, if its log came along
+            self.progress.shown = found.seen.as_counts()
+        self.learn = Learner(Objective(self.network), place, t.compile)
+
+    # ---- disk -----------------------------------------------------------------------------------------------------------------
+
+    def tensors(self) -> dict[str, Tensor]:
+        own = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        for optimiser in self.optimisers:
+            own |= {f"optimiser.{name}": tensor for name, tensor in optimiser.tensors().items()}
+        return own
+
+    def save(self) -> None:
+        p = self.progress
+        about = {"settings": self.settings.flat(), "step": p.step, "seconds": p.seconds, "loss_sum": p.loss_sum}
+        about |= {"token_sum": p.token_sum, "history": p.history, "templates": checkpoint_digest(self.templates)}
+        checkpoints.write(self.folder / checkpoints.LATEST, self.tensors() | Seen.from_counts(p.shown).tensors(), about)
+
+    def resume(self) -> None:
+        """Go on from latest.safetensors if there is one; refuse one that belongs to other settings."""
+        path = self.folder / checkpoints.LATEST
+        if not path.exists():
+            return
+        found, about = checkpoints.read(path)
+        now, before = self.settings.flat(), Settings().flat() | about.get("settings", {})  # a setting it did not have yet had its default
+        for key in sorted(now.keys() | before.keys()):
+            if key not in FREE and now.get(key) != before.get(key):
+                raise CheckpointError(f"{short(path)} was made with {key} = {before.get(key)!r}, not {now.get(key)!r}. Move it away, or train with that.")
+        if about.get("templates") != checkpoint_digest(self.templates):
+            raise CheckpointError(f"{short(path)} was made with other training templates. Move it away to train anew.")
+        own = self.tensors()
+        if {k: v.shape for k, v in own.items()} != {k: v.shape for k, v in found.items() if not k.startswith("seen.")}:
+            raise CheckpointError(f"{short(path)} holds the tensors of another network or optimiser.")
+        with torch.no_grad():
+            for name, tensor in own.items():
+                tensor.copy_(found[name])
+        shown = dict(zip(found["seen.hashes"].tolist(), found["seen.counts"].tolist()))
+        self.progress = Progress(about["step"], about["seconds"], about["loss_sum"], about["token_sum"], about["history"], shown)
+
+    def snapshot(self) -> None:
+        weights = {name: tensor.half() for name, tensor in self.network.state_dict().items()}
+        checkpoints.write(self.folder / "snapshots" / f"step-{self.progress.step:08d}.safetensors", weights, {"step": self.progress.step})
+
+    def finish(self) -> Path:
+        p, flat = self.progress, self.settings.flat()
+        about = {"settings": flat, "history": p.history, "steps": p.step, "samples": p.step * self.settings.training.batch}
+        if self.settings.data.hinted:
+            about["hint_words"] = list(hint_words(self.settings.vocabulary))
+        about |= {"birth": birth_certificate(flat, self.settings.training.seed, round(p.seconds, 1)), "began_with": self.began_with}
+        return checkpoints.export(self.folder / "final", self.network, self.settings.vocabulary, set(self.templates), Seen.from_counts(p.shown), about)
+
+    # ---- one step -------------------------------------------------------------------------------------------------------------
+
+    def step(self, batch: Batch) -> None:
+        t, p, place = self.settings.training, self.progress, self.place
+        factor = learning_rate(p.step, t.schedule, t.steps, t.warmup, t.constant, t.decay)
+        on_device = batch.to(place.device)
+        if self.network.config.dropout:  # a resumed run drops the same units
+            torch.manual_seed(t.seed + 1_000_003 * (p.step * place.world + place.rank + 1))
+        bf16 = t.precision == "bf16" or t.precision == "auto" and place.device.type == "cuda"
+        # Gradients are averaged over processes: the sum over the whole batch, per target, is that average times their number.
+        total = self.learn((on_device.points, on_device.tokens, on_device.targets, on_device.hints), place.world / batch.weight, bf16)
+        if t.clip:
+            nn.utils.clip_grad_norm_(self.network.parameters(), t.clip)
+        for optimiser in self.optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = group["base_lr"] * factor
+            optimiser.step()
+            optimiser.zero_grad()
+        self._loss = total.double() + (self._loss if self._loss is not None else 0.0)
+        p.step += 1
+        p.token_sum += batch.weight
+        for prefix in batch.shown:
+            key = sequence_hash(prefix)
+            p.shown[key] = p.shown.get(key, 0) + 1
+
+    _loss: Tensor | None = None  # on the device, so that a step need not wait for it
+
+    def collect_loss(self) -> None:
+        """Bring the summed loss of all processes home into the progress."""
+        if self._loss is not None:
+            if self.place.world > 1:
+                dist.all_reduce(self._loss)
+            self.progress.loss_sum += float(self._loss)
+            self._loss = None
+
+    def record(self, seconds: float) -> None:
+        """One row of history: mean loss per token since the last one."""
+        t, p = self.settings.training, self.progress
+        self.collect_loss()
+        loss = p.loss_sum / p.token_sum
+        if not math.isfinite(loss):
+            raise FloatingPointError(f"The loss is {loss} at step {p.step}. Delete {short(self.folder)} and train with a smaller lr, or clip.")
+        factor = learning_rate(p.step - 1, t.schedule, t.steps, t.warmup, t.constant, t.decay)
+        p.history.append({"step": p.step, "samples": p.step * t.batch, "loss": loss, "lr": factor, "seconds": round(seconds, 2)})
+        p.loss_sum = p.token_sum = 0.0
+
+
+def checkpoint_digest(templates: list[Prefix]) -> str:
+    """A short name for a list of templates in this order."""
+    return f"{sequence_hash(' '.join(template) for template in templates) & (2**64 - 1):016x}"
+
+
+def snapshot_steps(steps: int, count: int) -> set[int]:
+    """`count` evenly spread steps, the last one included.
+
+    >>> sorted(snapshot_steps(100, 4))
+    [25, 50, 75, 100]
+    """
+    return {round(steps * (i + 1) / count) for i in range(count)}
+
+
+def train(
+    settings: Settings, folder: Path, source: tuple[list[Prefix], Draw] | None = None, hints: Hints | None = None, stop_after: int | None = None
+) -> Path | None:
+    """Train until `steps` (or for `stop_after` steps more) and return the folder with the finished network, or None if not finished.
+
+    `source` replaces the project's own templates and item generator, `hints` what the settings say about hints.
+    """
+    t = settings.training
+    if (folder / "final" / "about.json").exists():
+        done = json.loads((folder / "final" / "about.json").read_text())
+        if done["steps"] >= t.steps:
+            print(f"{short(folder)} is finished ({done['steps']:,} steps).", flush=True)
+            return folder / "final"
+    if t.threads:
+        torch.set_num_threads(t.threads)
+    torch.set_flush_denormal(True)
+    with joined(t.device) as place:
+        run = Run(settings, folder, *(source or make_draw(settings)), place, hints or make_hints(settings))
+        run.resume()
+        first = run.progress.step
+        last = t.steps if stop_after is None else min(t.steps, first + stop_after)
+        probe = run.stream.pool_of(2**31)[0]  # a batch never reached
+        batches = Background(run.stream.from_step(first, last))
+        try:
+            _loop(run, batches, last, probe)
+        except KeyboardInterrupt:
+            print(f"\nStopped at step {run.progress.step:,}. The same command goes on from the last checkpoint.", flush=True)
+            raise
+        finally:
+            batches.close()
+            torch.set_flush_denormal(False)  # whoever called us may want to fit something with small numbers next
+        if place.rank == 0 and run.progress.step == t.steps:
+            return run.finish()
+    return None
+
+
+def _loop(run: Run, batches: Background, last: int, probe: Batch) -> None:
+    """The steps from here to `last`, with history, checkpoints, snapshots and a line of progress."""
+    t, p, rank = run.settings.training, run.progress, run.place.rank
+    keep = snapshot_steps(t.steps, t.snapshots) if t.snapshots else set()
+    lead, quiet = rank == 0, headless()
+    started = told = time.perf_counter()
+    before, first, bar = p.seconds, p.step, None
+    if lead and not quiet:
+        from tqdm.auto import tqdm
+
+        bar = tqdm(total=t.steps, initial=first, desc="training", unit="step")
+    for batch in batches:
+        run.step(batch)
+        now = time.perf_counter()
+        p.seconds = before + now - started
+        if p.step % t.record_every == 0 or p.step == t.steps:
+            run.record(p.seconds)
+        if p.step % t.save_every == 0 or p.step == last:
+            run.collect_loss()
+            if lead:
+                run.save()
+        if lead and p.step in keep:
+            run.snapshot()
+        if bar is not None:
+            bar.update()
+        if lead and (now - told >= EVERY or p.step == last):
+            told = now
+            words = _line(run, first, now - started, batches.waited, probe)
+            bar.set_postfix_str(words) if bar is not None else print(f"step {p.step:,} of {t.steps:,}, {words}", flush=True)
+    if bar is not None:
+        bar.close()
+
+
+def _line(run: Run, first: int, seconds: float, waited: float, probe: Batch) -> str:
+    """Loss, speed, waiting, time left and one fixed item decoded."""
+    t, p = run.settings.training, run.progress
+    speed = (p.step - first) / seconds
+    loss = f"loss {p.history[-1]['loss']:.3f}" if p.history else "loss –"
+    hints = None if probe.hints is None else probe.hints[:1]
+    guess = greedy(run.network, run.settings.vocabulary, probe.points[:1], hints=hints)
+    return (
+        f"{loss}, {speed * t.batch:,.0f} samples/s, waiting {waited / seconds:.1%}, {clock((t.steps - p.step) / speed)} left, "
+        f"probe {_readable(probe.shown[0])} → {_readable(guess)}"
+    )
+
+
+def main(name: str, scale: str = "laptop", overrides: Mapping[str, Any] | None = None) -> Path | None:
+    """Train the network `name` at a scale, or go on with it: params/training/<scale>/<name>.yaml → outputs/training/<scale>/<name>/."""
+    try:
+        settings = read_settings(name, scale, overrides)
+        return train(settings, checkpoints.training_folder(f"{scale}/{name}"))
+    except (SettingsError, CheckpointError) as error:
+        sys.exit(str(error))
+    except OSError as error:
+        sys.exit(f"Cannot write {short(checkpoints.training_folder(f'{scale}/{name}'))} ({error.strerror or error}). Make room or make it writable; "
+                 "the same command then goes on from the last checkpoint.")

@@ -1,0 +1,69 @@
+"""Numbers: evaluate an expression, differentiate it, fit its constants, and score a prediction.
+
+The machine that computes is in machine.py, the fit in fitting.py and least_squares.py; this is what the rest of the project calls.
+Letters: P points, D variables, K constants, S stack rows.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from nsr.formulas.expressions import ExpressionError, Prefix
+from nsr.numbers.fitting import Fit, fit_constants, fit_many, score
+from nsr.numbers.interpreter import (
+    OPCODES, as_columns, compile_program, prepare_program, run, run_tangents, stack_size,
+)
+
+__all__ = ["OPCODES", "Fit", "compile_program", "evaluate", "fit_constants", "fit_many", "gradient", "r2_score", "run", "run_tangents",
+           "stack_size"]
+
+
+def evaluate(prefix: Prefix, X: np.ndarray, constants: Sequence[float] = ()) -> np.ndarray:
+    """Values of an expression at the points X (P, D): (P,) float64, nan or inf where it is undefined.
+
+    >>> evaluate(("add", "C", "pow2", "x1"), np.array([[1.0], [2.0]]), (0.5,))
+    array([1.5, 4.5])
+    """
+    program, columns, constants = _prepare(prefix, X, constants)
+    stack = np.empty((stack_size(program), columns.shape[1]))  # (S, P)
+    run(program, constants, columns, stack)
+    return stack[0].copy()
+
+
+def gradient(prefix: Prefix, X: np.ndarray, constants: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
+    """Values (P,) of an expression and its exact derivatives with respect to its constants, the Jacobian (P, K).
+
+    >>> value, jacobian = gradient(("mul", "C", "exp", "mul", "C", "x1"), np.array([[0.0], [1.0]]), (3.0, 0.0))
+    >>> jacobian.tolist()
+    [[1.0, 0.0], [1.0, 3.0]]
+    """
+    program, columns, constants = _prepare(prefix, X, constants)
+    stack = np.empty((stack_size(program) + 1, columns.shape[1]))  # (S + 1, P)
+    tangents = np.empty((len(constants), columns.shape[1]))  # (K, P)
+    run_tangents(program, constants, np.ones(len(constants), np.bool_), columns, stack, tangents)
+    return stack[0].copy(), tangents.T.copy()
+
+
+def r2_score(y: np.ndarray, y_hat: np.ndarray) -> float:
+    """R² = 1 - Σ(y - ŷ)² / Σ(y - ȳ)², safe for values of any size; -inf if a prediction is not finite.
+
+    A constant y has no variance to explain: 1 for a prediction that is equal up to rounding, else -inf.
+
+    >>> r2_score(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.0]))
+    0.5
+    """
+    y, y_hat = np.asarray(y, np.float64).reshape(-1), np.asarray(y_hat, np.float64).reshape(-1)
+    if y.size == 0 or not (np.isfinite(y).all() and np.isfinite(y_hat).all()):
+        return -math.inf
+    return score(np.ascontiguousarray(y), np.ascontiguousarray(y_hat))
+
+
+def _prepare(prefix: Prefix, X: np.ndarray, constants: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Program, columns and constants as the machine wants them."""
+    columns, constants = as_columns(X), np.array(constants, dtype=np.float64).reshape(-1)
+    program, K = prepare_program(prefix, len(columns))
+    if len(constants) != K:
+        raise ExpressionError(f"the expression has {K} constants, but {len(constants)} were given")
+    return program, columns, constants

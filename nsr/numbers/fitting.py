@@ -1,0 +1,215 @@
+"""Constants: the multi-start fit of one or many expressions.
+
+Given a prefix with K placeholders C, find the constants c that minimise Σ_p (f(x_p; c) - y_p)². Where to start is decided in
+starts.py, the descent from there is in least_squares.py. Poles are a trap of their own: next to a pole of tan a single point can
+outweigh all the others. So every second searched start is found and approached with chords instead of differences (see
+least_squares.chord), for which poles are harmless; plain least squares has the last word.
+"""
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from nsr.numbers.compiling import COMPILE
+from nsr.formulas.expressions import ExpressionError, Prefix
+from nsr.numbers.least_squares import UNDEFINED, descend, new_task, project
+from nsr.numbers.interpreter import as_columns, prepare_program, run
+from nsr.numbers.initial_guesses import FACTOR, analyse, even_steps, new_stream, search
+
+Job = tuple[Prefix, np.ndarray, np.ndarray]
+
+SEARCHED = 200  # vectors that the search for one start looks at ...
+SEARCH_POINTS = 32  # ... on no more than twice this number of points
+ENOUGH = 1e-12  # 1 - R² at which no other start is tried
+_cores = [os.cpu_count() or 1]  # that `fit_many` uses; see `on_cores`
+
+
+@contextmanager
+def on_cores(n: int) -> Iterator[None]:
+    """Fit on so many cores within the block, to be timed beside programs that use as many.
+
+    >>> with on_cores(1):
+    ...     _cores
+    [1]
+    """
+    before, _cores[0] = _cores[0], n
+    try:
+        yield
+    finally:
+        _cores[0] = before
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Fitted constants in prefix order, their R² (-inf if impossible) and mean squared error on the given points, and what went wrong."""
+
+    constants: tuple[float, ...]
+    r2: float
+    mse: float
+    why: str = ""
+
+
+def fit_constants(prefix: Prefix, X: np.ndarray, y: np.ndarray, starts: int = 4, seed: int = 0, initial=None) -> Fit:
+    """Fit the constants of an expression to the points X (P, D), y (P,).
+
+    The first start has every constant at its neutral value (1 for a factor, 0 for a summand); the others are found by a
+    search; `initial`, one vector (K,) or several (I, K), adds starts in front. An expression has to be defined at every given point:
+    a start with an undefined value counts as infinitely bad, and if none is better the answer is R² = -inf with the reason in `why`.
+    Never raises for an expression that cannot be fitted, and never warns.
+
+    >>> x = np.linspace(0, 5, 50)[:, None]
+    >>> fit = fit_constants(("add", "C", "exp", "mul", "C", "x1"), x, 2.5 + np.exp(-0.7 * x[:, 0]))
+    >>> [round(c, 6) for c in fit.constants], round(fit.r2, 9)
+    ([2.5, -0.7], 1.0)
+    """
+    return fit_many([(prefix, X, y)], starts, seed, None if initial is None else [initial])[0]
+
+
+def fit_many(jobs: Sequence[Job], starts: int = 4, seed: int = 0, initial: Sequence | None = None, threads: int | None = None) -> list[Fit]:
+    """Fit many expressions, each to its own points, on all cores; `initial` has one entry per job (None for none).
+
+    The answer for a job depends on the job, its starts and the seed, not on its neighbours nor on the number of threads.
+    """
+    points: dict[tuple[int, int], tuple] = {}  # candidates of one problem share its points: prepare them once
+    jobs, tasks = list(jobs), []
+    for index, (prefix, X, y) in enumerate(jobs):
+        if (id(X), id(y)) not in points:
+            columns, y_row = as_columns(X), np.array(y, np.float64).reshape(-1)  # (D, P), (P,)
+            if len(y_row) != columns.shape[1]:
+                raise ValueError(f"job {index}: X has {columns.shape[1]} points, y has {len(y_row)}")
+            points[id(X), id(y)] = columns, y_row, measures(y_row)
+        tasks.append((prefix, *points[id(X), id(y)], starts, seed, None if initial is None else initial[index]))
+    threads = min(threads or _cores[0], len(tasks))
+    if threads <= 1:
+        return [_fit(*task) for task in tasks]
+    # the compiled code releases the GIL; a pool of Python threads is safe where numba's own is not (calls from several threads)
+    with ThreadPoolExecutor(threads) as pool:
+        parts = pool.map(lambda part: [_fit(*task) for task in part], [tasks[i :: 4 * threads] for i in range(4 * threads)])
+        fits: list[Fit] = [None] * len(tasks)  # type: ignore[list-item]
+        for i, part in enumerate(parts):
+            fits[i :: 4 * threads] = part
+    return fits
+
+
+def measures(y: np.ndarray) -> np.ndarray:
+    """How to measure residuals: half the largest deviation of y, Σ of squared deviations in this unit, median of y, median deviation."""
+    if y.size == 0 or not np.isfinite(y).all():
+        return np.full(4, np.nan)
+    unit, total = spread(y)
+    if unit == 0.0:  # y is constant: measure in its own size
+        unit, total = abs(y[0]) or 1.0, 1.0
+    unit, middle = max(unit, 1e-290), np.median(y / 2) * 2  # halves: the mean of the two middle ones may overflow
+    return np.array([unit, total, middle, max(np.median(np.abs(y / 2 - middle / 2)) * 2, 1e-6 * unit)])
+
+
+def _fit(prefix: Prefix, columns: np.ndarray, y: np.ndarray, measured: np.ndarray, starts: int, seed: int, initial) -> Fit:
+    """One job in the reader's terms: compiled fit, then a score and a reason."""
+    try:
+        program, K = prepare_program(prefix, len(columns))
+    except ExpressionError as error:
+        return Fit((), -math.inf, math.inf, str(error))
+    neutral = (math.nan,) * K
+    if y.size == 0:
+        return Fit(neutral, -math.inf, math.inf, "there are no points")
+    if np.isnan(measured[0]):
+        return Fit(neutral, -math.inf, math.inf, "y is not finite at every point")
+    if initial is not None and K and np.size(initial) % K:
+        raise ValueError(f"a start for {' '.join(prefix)} needs {K} constants, got {np.size(initial)} numbers")
+    first = np.empty((0, K)) if initial is None or K == 0 else np.array(initial, np.float64).reshape(-1, K)  # (I, K)
+    first = first[np.isfinite(first).all(axis=1)]
+    begun = np.empty((max(starts + len(first), 1), K))
+    constants, undefined, r2, mse, _ = fit_program(program, K, columns, y, measured, seed % 2**63, first, SEARCHED, ENOUGH, begun)
+    if undefined:
+        return Fit(tuple(constants.tolist()), -math.inf, math.inf, f"undefined at {undefined} of {y.size} points")
+    return Fit(tuple(constants.tolist()), r2, mse, f"{K} constants for {y.size} points" if K > y.size else "")
+
+
+@njit(**COMPILE)
+def fit_program(program, K, X, y, measured, seed, initial, searched, enough, begun):
+    """Multi-start fit of one program to X (D, P), y (P,): constants, undefined points, R², mse, number of starts used.
+
+    As many starts as begun (I + starts, K) has rows; it receives them. Stops at the first one whose loss is at most
+    the share `enough` of the variance of y.
+    """
+    unit, total, middle, typical = measured
+    floor = total * 1e-26 + y.size * (4e-16 * (abs(middle) / unit + 1.0)) ** 2  # below, the loss is rounding
+    linear, kind, width = analyse(program, K)
+    task, work = new_task(program, X, y, linear, unit, middle, 0.0)
+    soft, soft_work = new_task(program, X, y, np.zeros(K, np.bool_), unit, middle, typical)
+    stride = max(y.size // SEARCH_POINTS, 1)
+    few_X, few_y = np.ascontiguousarray(X[:, ::stride]), np.ascontiguousarray(y[::stride])
+    sample, sample_work = new_task(program, few_X, few_y, linear, unit, middle, 0.0)
+    u, steps = even_steps(~linear, new_stream(seed, program))
+
+    best, c, lowest, used = np.empty(K), np.empty(K), np.inf, 0
+    for s in range(len(begun)):
+        used += 1
+        chordal = (s - len(initial)) % 2 == 1
+        if s < len(initial):
+            c[:] = initial[s]
+            chordal = False
+        elif s == len(initial):
+            for k in range(K):
+                c[k] = 1.0 if kind[k] == FACTOR else 0.0
+        else:
+            search(sample, sample_work, kind, width, searched, typical if chordal else 0.0, u, steps, c)
+        begun[s] = c
+        if chordal:
+            project(task, work, c)
+            descend(soft, soft_work, c, 1e-2, 1e-24)
+        loss = descend(task, work, c, 1e-2, floor)
+        if loss < lowest:
+            lowest = loss
+            best[:] = c
+        if lowest <= enough * total or linear.all():
+            break
+    if lowest > floor and lowest < UNDEFINED:
+        descend(task, work, best, 1e-6, floor)
+    run(program, best, X, work.stack)
+    undefined, mse = 0, 0.0
+    for p in range(y.size):
+        undefined += not abs(work.stack[0, p]) < np.inf
+        mse += (y[p] - work.stack[0, p]) ** 2 / y.size
+    return best, undefined, score(y, work.stack[0]), mse, used
+
+
+@njit(**COMPILE)
+def spread(y: np.ndarray) -> tuple[float, float]:
+    """Half the largest distance of y from its mean (the unit of all residuals), and Σ ((y - mean) / unit)²; zeros for a constant y."""
+    largest, mean, unit, total = 0.0, 0.0, 0.0, 0.0
+    for p in range(y.size):
+        largest = max(largest, abs(y[p]))
+    if largest == 0.0 or y.min() == y.max():  # constant, whatever rounding says about its mean
+        return 0.0, 0.0
+    for p in range(y.size):
+        mean += y[p] / largest / y.size  # scaled, so that 1e308 does not overflow; halves below for the same reason
+    mean *= largest
+    for p in range(y.size):
+        unit = max(unit, abs(y[p] / 2 - mean / 2))
+    if unit == 0.0:
+        return 0.0, 0.0
+    for p in range(y.size):
+        total += (2.0 * ((y[p] / 2 - mean / 2) / unit)) ** 2
+    return unit, total
+
+
+@njit(**COMPILE)
+def score(y: np.ndarray, y_hat: np.ndarray) -> float:
+    """R² of finite values, residuals measured in units of the spread of y."""
+    unit, total = spread(y)
+    residual, worst, largest = 0.0, 0.0, 0.0
+    for p in range(y.size):
+        half = y[p] / 2 - y_hat[p] / 2
+        worst, largest = max(worst, abs(half)), max(largest, abs(y[p]))
+        if unit > 0.0:
+            residual += (2.0 * (half / unit)) ** 2
+    if unit == 0.0:
+        return 1.0 if worst <= 1e-12 * largest else -np.inf
+    return 1.0 - residual / total

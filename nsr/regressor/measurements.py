@@ -1,0 +1,113 @@
+"""A file of measurements and the formula in it: what `python -m nsr fit measurements.csv period` does."""
+from __future__ import annotations
+
+import csv
+import difflib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nsr.regressor.tables import TableError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from nsr.regressor.estimator import NSRegressor
+
+SEPARATORS = ",;\t|"
+
+
+def read_measurements(path: Path | str) -> pd.DataFrame:
+    """The table in a CSV file, whatever of , ; tab and | separates its columns; a sentence if there is none.
+
+    Where no comma separates columns, it may separate decimals.
+    """
+    import pandas as pd
+
+    file = Path(path)
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise TableError(f"{file.name} is no text. Save the table as CSV, in UTF-8.") from None
+    except OSError as error:
+        raise TableError(f"{file} cannot be read ({error.strerror or error}).") from None
+    first = text.partition("\n")[0]
+    separator = max(SEPARATORS, key=first.count)
+    try:
+        rows = [row for row in csv.reader(text.splitlines(), delimiter=separator) if row]
+    except csv.Error as error:
+        raise TableError(f"{file.name} is no table ({error}).") from None
+    if len(rows) < 2:
+        raise TableError(f"{file.name} has {len(rows)} rows. The first line names the columns, and each further one is a measurement.")
+    wrong = next((i for i, row in enumerate(rows) if len(row) != len(rows[0])), None)
+    if wrong is not None:
+        raise TableError(f"Line {wrong + 1} of {file.name} has {len(rows[wrong])} entries, the first has {len(rows[0])}.")
+    names = [name.strip() for name in rows[0]]
+    double = next((name for name in names if names.count(name) > 1), None)
+    if double is not None:
+        raise TableError(f"{file.name} has two columns named {double!r}. Rename one.")
+    table = pd.DataFrame(rows[1:], columns=names)
+    return table.apply(_numbers, decimal="." if separator == "," else ",")
+
+
+def _numbers(column: pd.Series, decimal: str) -> pd.Series:
+    """A column as numbers if all its entries are numbers or empty; else as it is."""
+    import pandas as pd
+
+    text = column.str.strip()
+    values = pd.to_numeric(text.str.replace(decimal, "."), errors="coerce")
+    return values.astype(float) if values.notna().any() and bool((values.notna() | text.str.lower().isin(["", "na", "nan"])).all()) else column
+
+
+def split(table: pd.DataFrame, target: str, columns: Sequence[str] = ()) -> tuple[pd.DataFrame, pd.Series, list[str]]:
+    """X, y, and in words what was left out: columns of text, rows with gaps.
+
+    >>> import pandas as pd
+    >>> X, y, notes = split(pd.DataFrame({"length": [1.0, 2.0, None], "who": ["a", "b", "c"], "period": [2.0, 2.8, 3.5]}), "period")
+    >>> list(X), len(y), notes
+    (['length'], 2, ['left out: who (no numbers)', 'left out: 1 of 3 rows, with missing values'])
+    """
+    import pandas as pd
+
+    for name in (target, *columns):
+        if name not in table:
+            near = difflib.get_close_matches(name, list(table), 1)
+            raise TableError(f"There is no column {name!r}." + (f" Did you mean {near[0]!r}?" if near else "") + f" There are: {', '.join(table)}.")
+    notes, numeric = [], [name for name in table if table[name].dtype.kind == "f"]
+    if target not in numeric or set(columns) - set(numeric):
+        name = next(n for n in (target, *columns) if n not in numeric)
+        entry = next((e for e in table[name] if _numbers(pd.Series([str(e)]), ".").dtype.kind != "f"), "")
+        raise TableError(f"Column {name!r} has entries that are no numbers, such as {entry!r}.")
+    text = [name for name in table if name not in numeric and not columns]
+    chosen = list(dict.fromkeys(columns or [name for name in numeric if name != target]))
+    if target in chosen or not chosen:
+        raise TableError(f"{target!r} has to be explained by other columns, and there are none with numbers." if not chosen
+                         else f"{target!r} cannot explain itself: leave it out of the columns.")
+    if text:
+        notes.append(f"left out: {', '.join(text)} (no numbers)")
+    whole = table[[*chosen, target]].dropna()
+    if len(whole) < len(table):
+        notes.append(f"left out: {len(table) - len(whole)} of {len(table)} rows, with missing values")
+    return whole[chosen], whole[target], notes
+
+
+def report(model: NSRegressor, target: str, X: pd.DataFrame, y: pd.Series) -> str:
+    """The formula, how well it fits, and what shorter and longer ones would gain, `▶` at the answer."""
+    answer = model.equations_.iloc[0]
+    known = "" if answer.source == "yardstick" else ", not in the training set" if answer.novel else ", in the training set"
+    lines = [f"{target} = {model.formula_}", "", f"R² {model.score(X, y):.6f} on {len(y)} rows{known}", "", "   tokens  R²        formula"]
+    for index, row in model.pareto_front_.iterrows():
+        lines.append(f"{'▶' if index == answer.name else ' '}  {row.complexity:>6}  {abs(row.r2) if row.r2 > -5e-7 else row.r2:.6f}  {row.equation}")
+    return "\n".join(lines)
+
+
+def find_formula(path: Path | str, target: str, columns: Sequence[str] = (), seconds: float = 30.0, seed: int = 0) -> str:
+    """Read, search, report."""
+    from nsr.regressor.estimator import NSRegressor  # late: it brings torch along
+
+    X, y, notes = split(read_measurements(path), target, columns)
+    if not seconds > 0:
+        raise TableError(f"{seconds:g} seconds are no time to search.")
+    model = NSRegressor(max_time=seconds, random_state=seed, verbose=True).fit(X, y)
+    used = [f"searched in: {', '.join(model.columns_)}"] if len(model.columns_) < X.shape[1] else []
+    return "\n".join([*notes, *used, report(model, target, X, y)])

@@ -1,0 +1,299 @@
+"""Decoding: what comes next after a prefix, and beam search, for many prefixes of many problems at once.
+
+The decoder reads   <tree> t₁ </tree> … <tree> tₙ </tree>  <start>  s₁ s₂ …   (prompt, start, the expression so far).
+A hypothesis s of L tokens has   log p(s) = Σ log p(s_j | s_<j) + log p(<end> | s)   and the score   log p(s) / (1 + L)^α,
+where the 1 stands for <start> and α is `length_penalty` (1 in the published code).
+
+Letters: N problems, J jobs (requests), b beam size, R rows of the network (live hypotheses), L tokens, V vocabulary.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from nsr.network.batches import sequence
+from nsr.formulas.expressions import END, Prefix, Token, Vocabulary
+from nsr.formulas.grammar import allowed, open_arguments, token_tables
+
+MAX_LEN = 40  # tokens of an expression, unless the request says otherwise
+ROWS = 512  # hypotheses that share a pass on a CPU, where a larger key-value cache no longer fits its caches (bench_engine.py)
+PROMPTED = 256  # the same after prompts: their lengths differ, and a pass is as long as the longest (bench_strategies.py)
+
+
+@dataclass(frozen=True)
+class NextTokens:
+    """Request: the possible next tokens after a prefix with their log-probabilities, most likely first.
+
+    `prompt` holds subtrees for a prompted network, `hints` the hint token ids for a hinted one. With `masked` only tokens appear
+    that a complete expression of at most `max_len` tokens can go on with; END appears when the prefix is complete.
+    """
+
+    prefix: Prefix = ()
+    prompt: tuple[Prefix, ...] = ()
+    hints: tuple[int, ...] | None = None
+    masked: bool = True
+    max_len: int = MAX_LEN
+
+
+@dataclass(frozen=True)
+class Complete:
+    """Request: the `beam_size` best complete expressions that begin with a prefix, found by beam search, best score first.
+
+    `stop="bound"`: go on until no live hypothesis can still enter the b best finished ones (exact for the beam);
+    `stop="enough"`: until b are finished, as the published code does. `masked=False` lets the network write what it likes.
+    """
+
+    prefix: Prefix = ()
+    beam_size: int = 5
+    prompt: tuple[Prefix, ...] = ()
+    hints: tuple[int, ...] | None = None
+    length_penalty: float = 1.0
+    masked: bool = True
+    stop: Literal["bound", "enough"] = "bound"
+    max_len: int = MAX_LEN
+
+    def __post_init__(self) -> None:
+        if self.beam_size < 1:
+            raise ValueError(f"beam_size is {self.beam_size}; it must be at least 1")
+        if self.stop not in ("bound", "enough"):
+            raise ValueError(f"stop is {self.stop!r}; choose 'bound' or 'enough'")
+
+
+class Hypothesis(NamedTuple):
+    """A finished expression; `log_prob` is that of the tokens after the given prefix, END included."""
+
+    prefix: Prefix
+    log_prob: float
+    score: float
+
+
+class Job(NamedTuple):
+    """A request, the row of the encoder's memory it belongs to, how many variables its problem has, and its prompt if it was read before."""
+
+    request: NextTokens | Complete
+    memory: int
+    n_variables: int
+    past: Tensor | None = None  # (layers, 2, L, h), see `Network.prefill`
+
+
+def decoder_input(vocabulary: Vocabulary, prefix: Prefix, prompt: Sequence[Prefix] = ()) -> list[int]:
+    """Token ids that the decoder reads before it writes: the prompt's subtrees between partition tokens, <start>, the prefix."""
+    return vocabulary.encode(sequence(prefix, prompt)[:-1])  # all but END
+
+
+def row_limit(device: torch.device) -> int:
+    """Hypotheses that may share a pass: a GPU wants many."""
+    return ROWS if device.type == "cpu" else 32 * ROWS
+
+
+def passes(jobs: Sequence[Job], members: list[int], device: torch.device) -> list[list[int]]:
+    """Cut jobs into groups that share a pass. Those with prompts are sorted by length before: a pass is padded to its longest."""
+    size, b = row_limit(device), getattr(jobs[members[0]].request, "beam_size", 1)
+    if any(jobs[i].request.prompt for i in members):
+        size = min(size, PROMPTED) if device.type == "cpu" else size
+        members = sorted(members, key=lambda i: sum(len(tree) + 2 for tree in jobs[i].request.prompt) + len(jobs[i].request.prefix))
+        n = -(-len(members) // max(1, size // b))
+        cuts = [len(members) * k // n for k in range(n + 1)]  # n groups of equal size
+    else:
+        cuts = [*range(0, len(members), max(1, size // b)), len(members)]
+    return [members[low:high] for low, high in zip(cuts, cuts[1:])]
+
+
+def _prefill(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]) -> tuple[Tensor, object, Tensor]:
+    """Let the network read every job's input: logits (J, V), its state, and the number of tokens read (J,)."""
+    inputs = [decoder_input(vocabulary, job.request.prefix, job.request.prompt if job.past is None else ()) for job in jobs]
+    return read(network, memory, inputs, [job.memory for job in jobs], [job.past for job in jobs])
+
+
+def read(network, memory: Tensor, inputs: Sequence[Sequence[int]], rows: Sequence[int], past: Sequence[Tensor | None] = ()) -> tuple[Tensor, object, Tensor]:
+    """Let the network read token ids, each with its row of the memory, and perhaps a past: logits (J, V), its state, and lengths (J,)."""
+    lengths = torch.tensor([len(ids) for ids in inputs])
+    tokens = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in inputs], batch_first=True)  # (J, L); <pad> is 0
+    more = {"past": past} if any(kept is not None for kept in past) else {}
+    return *network.prefill(memory, tokens, lengths, torch.tensor(rows), **more), lengths
+
+
+def room_for(network, job: Job) -> int:
+    """Longest expression that a job may write: its own limit or the network's positions, whichever is shorter."""
+    prompt = sum(len(tree) + 2 for tree in job.request.prompt)
+    return min(job.request.max_len, network.config.positions - 1 - prompt)
+
+
+def _possible(network, job: Job) -> bool:
+    """Whether any answer exists: the prefix is well formed and can be closed within the limit."""
+    needed, prefix = open_arguments(job.request.prefix), job.request.prefix
+    return needed >= 0 and len(prefix) + (needed if job.request.masked else 0) <= room_for(network, job)
+
+
+@torch.inference_mode()
+def next_tokens(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]) -> tuple[list[list[tuple[Token, float]]], list[int]]:
+    """Answer NextTokens requests in one pass: per job a list of (token, log-probability), and the tokens the decoder read."""
+    answers: list[list[tuple[Token, float]]] = [[] for _ in jobs]
+    cost = [0] * len(jobs)
+    todo = [i for i, job in enumerate(jobs) if _possible(network, job)]
+    for part in passes(jobs, todo, memory.device) if todo else ():
+        logits, _, lengths = _prefill(network, vocabulary, memory, [jobs[i] for i in part])
+        log_probs = logits.double().log_softmax(-1).cpu()  # (J, V)
+        needed = torch.tensor([open_arguments(jobs[i].request.prefix) for i in part])
+        room = torch.tensor([room_for(network, jobs[i]) - len(jobs[i].request.prefix) for i in part])
+        fits = allowed(vocabulary, needed, room, torch.tensor([jobs[i].n_variables for i in part]))
+        fits |= torch.tensor([not jobs[i].request.masked for i in part])[:, None]
+        order = log_probs.masked_fill(~fits, -torch.inf).sort(dim=-1, descending=True, stable=True)
+        for row, i in enumerate(part):
+            n = int(fits[row].sum())
+            pairs = zip(order.indices[row, :n].tolist(), order.values[row, :n].tolist())
+            answers[i], cost[i] = [(vocabulary.tokens[v], value) for v, value in pairs], int(lengths[row])
+    return answers, cost
+
+
+@torch.inference_mode()
+def complete(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]) -> tuple[list[list[Hypothesis]], list[int]]:
+    """Answer Complete requests: per job its finished hypotheses, best first, and how many tokens the decoder processed for it.
+
+    Jobs with the same beam size and rules share every pass; at most `row_limit` hypotheses (or one job's beam) are live at a time.
+    """
+    answers: list[list[Hypothesis]] = [[] for _ in jobs]
+    cost = [0] * len(jobs)
+    groups: dict[tuple, list[int]] = {}
+    for i, job in enumerate(jobs):
+        if _possible(network, job):
+            groups.setdefault(alike(job.request), []).append(i)
+    for members in groups.values():
+        for part in passes(jobs, members, memory.device):
+            found = _beam_search(network, vocabulary, memory, [jobs[i] for i in part])
+            for i, (hypotheses, tokens) in zip(part, found):
+                answers[i], cost[i] = hypotheses, tokens
+    return answers, cost
+
+
+def alike(request: Complete) -> tuple:
+    """What two Complete requests must have in common to be answered in one beam search."""
+    return request.beam_size, request.length_penalty, request.masked, request.stop
+
+
+@dataclass
+class _Beams:
+    """The hypotheses of J jobs: b live ones each (score −inf: an empty place) and the b best finished ones."""
+
+    job: Tensor  # (J,) index of the job
+    room: Tensor  # (J,) tokens an expression may have
+    length: Tensor  # (J,) tokens it has now, the same for all live hypotheses of a job
+    n_variables: Tensor  # (J,)
+    log_prob: Tensor  # (J, b)
+    needed: Tensor  # (J, b) open arguments
+    tokens: Tensor  # (J, b, T) ids written so far
+    done_score: Tensor  # (J, b), best first
+    done_log_prob: Tensor  # (J, b)
+    done_tokens: Tensor  # (J, b, T), −1 after the last
+
+    def keep(self, index: Tensor) -> _Beams:
+        return _Beams(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    def finish(self, log_prob: Tensor, length_penalty: float) -> None:
+        """Let live hypotheses (J, b) that end with this log-probability (−inf: does not end) compete with the finished ones."""
+        score = log_prob / (1 + self.length[:, None].double()) ** length_penalty
+        order = torch.cat([self.done_score, score], 1).sort(dim=1, descending=True, stable=True)
+        best = order.indices[:, : log_prob.shape[1]]  # (J, b) of 2b
+        self.done_score = order.values[:, : log_prob.shape[1]]
+        self.done_log_prob = torch.cat([self.done_log_prob, log_prob], 1).gather(1, best)
+        both = torch.cat([self.done_tokens, self.tokens], 1)  # (J, 2b, T)
+        self.done_tokens = both.gather(1, best[..., None].expand(-1, -1, both.shape[2]))
+
+
+def _beam_search(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]) -> list[tuple[list[Hypothesis], int]]:
+    """Beam search for jobs that are `alike`, in lockstep; a job leaves the batch when its search is over."""
+    rules, device, end, V = jobs[0].request, memory.device, vocabulary.ids[END], len(vocabulary)
+    b, alpha, J = rules.beam_size, rules.length_penalty, len(jobs)
+    room = torch.tensor([room_for(network, job) for job in jobs], device=device)
+    length = torch.tensor([len(job.request.prefix) for job in jobs], device=device)
+    T = int((room - length).max())
+    arities = token_tables(vocabulary)[0].to(device)
+    none = torch.full((J, b), -torch.inf, dtype=torch.float64, device=device)
+    beams = _Beams(
+        torch.arange(J, device=device), room, length, torch.tensor([job.n_variables for job in jobs], device=device),
+        none.clone(), torch.zeros(J, b, dtype=torch.long, device=device), torch.full((J, b, T), -1, device=device),
+        none.clone(), none.clone(), torch.full((J, b, T), -1, device=device))
+    beams.log_prob[:, 0] = 0.0
+    beams.needed[:, 0] = torch.tensor([open_arguments(job.request.prefix) for job in jobs], device=device)
+
+    results: list[tuple[list[Hypothesis], int]] = [([], 0)] * J
+    logits, state, lengths = _prefill(network, vocabulary, memory, jobs)
+    cost = lengths.to(device, copy=True)  # the state may hold on to lengths
+    for step in range(T + 1):
+        # every continuation of every live hypothesis
+        live = beams.log_prob > -torch.inf  # (J, b), R of them; the network's rows are in this order
+        total = torch.full((*live.shape, V), -torch.inf, dtype=torch.float64, device=device)
+        total[live] = beams.log_prob[live][:, None] + logits.double().log_softmax(-1)  # (J, b, V)
+        if rules.masked:
+            left = (beams.room - beams.length)[:, None].expand_as(live)
+            total.masked_fill_(~allowed(vocabulary, beams.needed, left, beams.n_variables[:, None].expand_as(live)), -torch.inf)
+
+        # END: forced by the mask, or as published among the 2b best continuations; what ran out of room ends as it is
+        ending = total[..., end].clone()  # (J, b)
+        if not rules.masked:
+            full = (beams.length == beams.room)[:, None]
+            ending[ending < total.flatten(1).topk(min(2 * b, b * V)).values[:, -1:]] = -torch.inf
+            ending = torch.where(full & (ending == -torch.inf), beams.log_prob, ending)
+            total.masked_fill_(full[..., None], -torch.inf)
+        beams.finish(ending, alpha)
+
+        # the b best that go on, except those that cannot beat the worst of b finished ones however they end
+        total[..., end] = -torch.inf
+        log_prob, index = total.flatten(1).topk(b)  # (J, b) of b·V
+        parent, token = index // V, index % V
+        worst = beams.done_score[:, -1:]  # −inf until b are finished
+        longest = torch.maximum((1 + beams.room.double()) ** alpha, (2 + beams.length.double()) ** alpha)[:, None]  # log p ≤ 0
+        hopeless = worst > -torch.inf if rules.stop == "enough" else log_prob / longest <= worst
+        log_prob = log_prob.masked_fill(hopeless, -torch.inf)
+        order = _in_place(parent, log_prob > -torch.inf)
+        log_prob, parent, token = log_prob.gather(1, order), parent.gather(1, order), token.gather(1, order)
+        live_next = log_prob > -torch.inf
+
+        row = torch.full(live.shape, -1, device=device)
+        row[live] = torch.arange(int(live.sum()), device=device)
+        rows, words = row.gather(1, parent)[live_next], token[live_next]  # (R,)
+        beams.tokens = beams.tokens.gather(1, parent[..., None].expand_as(beams.tokens))
+        if step < T:
+            beams.tokens[:, :, step] = token
+        beams.needed = beams.needed.gather(1, parent) + arities[token] - 1
+        beams.log_prob, beams.length = log_prob, beams.length + 1
+
+        going = live_next.any(1)
+        if not going.all():
+            _collect(beams.keep(~going), jobs, vocabulary, cost, results)
+            beams, live_next = beams.keep(going), live_next[going]
+        if not len(words):
+            break
+        cost.index_add_(0, beams.job, live_next.sum(1))
+        same = len(rows) == int(live.sum()) and bool((rows == torch.arange(len(rows), device=device)).all())
+        logits, state = network.step(words, state if same else state.select(rows))  # select copies the cache
+    return results
+
+
+def _in_place(parent: Tensor, live: Tensor) -> Tensor:
+    """An order (J, b) of the new hypotheses in which each parent's first child keeps its place, so that little has to be copied."""
+    b = parent.shape[1]
+    groups = torch.where(live, parent, b).sort(dim=1, stable=True)
+    first = groups.values < b
+    first[:, 1:] &= groups.values[:, 1:] != groups.values[:, :-1]
+    stays = torch.zeros_like(live).scatter(1, groups.indices, first)
+    taken = torch.zeros(len(parent), b + 1, dtype=torch.long, device=parent.device).scatter(1, torch.where(stays, parent, b), 1)[:, :b]
+    free = taken.argsort(dim=1, stable=True)  # places without an heir come first
+    place = torch.where(stays, parent, free.gather(1, (~stays).cumsum(1).sub(1).clamp(min=0)))
+    return place.argsort(dim=1)
+
+
+def _collect(beams: _Beams, jobs: Sequence[Job], vocabulary: Vocabulary, cost: Tensor, results: list) -> None:
+    """Write down the finished hypotheses of jobs whose search is over."""
+    per_job = zip(beams.job.tolist(), beams.done_score.tolist(), beams.done_log_prob.tolist(), beams.done_tokens.tolist())
+    for j, scores, log_probs, rows in per_job:
+        finished = []
+        for score, log_prob, ids in zip(scores, log_probs, rows):
+            if score > float("-inf"):
+                written = tuple(vocabulary.tokens[i] for i in ids if i >= 0)
+                finished.append(Hypothesis(jobs[j].request.prefix + written, log_prob, score))
+        results[j] = finished, int(cost[j])

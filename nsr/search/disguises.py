@@ -1,0 +1,94 @@
+"""Limits: what an expression comes close to where the data lie, written without the function or the product that is hardly seen.
+
+A fit may find a straight line as the tangent of a millionth, a sum as a product of enormous shifts, or a reciprocal beside a pole:
+
+    f(u)           →  f(m) + f'(m)·(u − m)      where u stays close to its median m
+    u·v            →  n·u + m·v − m·n           where both vary little beside their size; m and n are the medians of u and v
+    tan(u)         →  1 / (π/2 − u)             close to a pole
+    exp(c·log(u))  →  1/u, √u, u or u²          whichever has the exponent that is closest to c
+
+Each is offered with the constants that follow from the old ones; whether it fits as well, a verification says.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from nsr.formulas.expressions import ARITY, CONSTANT, Prefix, spans
+from nsr.numbers.evaluation import evaluate
+from nsr.numbers.simplification import Valued, simplify
+
+_EXPONENTS: dict[float, Prefix] = {-1: ("div", CONSTANT), 0.5: ("sqrt",), 1: (), 2: ("pow2",)}
+_STEP = 1e-4  # of the argument's own spread, for the slope of a function
+
+
+def limits(prefix: Prefix, constants: tuple[float, ...], X: np.ndarray) -> list[Valued]:
+    """What the expression with these constants may be a disguise of, at the points X (P, D); each once.
+
+    >>> X = np.linspace(1.0, 2.0, 9)[:, None]
+    >>> [" ".join(prefix) for prefix, _ in limits(("mul", "C", "tan", "mul", "C", "x1"), (3e6, 1e-6), X)]
+    ['mul C add C mul C x1', 'div C add C mul C x1']
+    """
+    found: dict[Prefix, Valued] = {}
+    with np.errstate(all="ignore"):
+        for new in _limits(prefix, constants, X):
+            if np.isfinite(new[1]).all():
+                valued = simplify(*new)
+                if np.isfinite(valued[1]).all() and valued[0] != prefix:
+                    found.setdefault(valued[0], valued)
+    return list(found.values())
+
+
+def _limits(prefix: Prefix, constants: tuple[float, ...], X: np.ndarray) -> Iterator[Valued]:
+    ends = spans(prefix)
+    first = np.cumsum([0, *(token == CONSTANT for token in prefix)])  # number of the constant at or after each place
+
+    def part(i: int, j: int) -> Valued:
+        return prefix[i:j], tuple(constants[first[i] : first[j]])
+
+    for i, token in enumerate(prefix):
+        if token in ("add", "sub", "div") or token not in ARITY:
+            continue
+        before, after = part(0, i), part(ends[i], len(prefix))
+        u = part(i + 1, ends[i + 1])
+        if ARITY[token] == 1:
+            new = [_line(token, u, X)]
+            if token == "tan":
+                new.append(_reciprocal(u))
+            if token == "exp" and "log" in u[0][:3:2]:
+                new.extend(_power(u))
+        else:
+            v = part(ends[i + 1], ends[i])
+            new = [_sum_of(u, v, X)] if (CONSTANT,) not in (u[0], v[0]) else []
+        for middle in new:
+            yield before[0] + middle[0] + after[0], before[1] + middle[1] + after[1]
+
+
+def _line(token: str, u: Valued, X: np.ndarray) -> Valued:
+    """f(u) as a straight line of u, at the median of u."""
+    values = evaluate(u[0], X, u[1])
+    m, h = float(np.median(values)), max(float(np.ptp(values)), 1e-300) * _STEP
+    low, mid, high = evaluate((token, "x1"), np.array([[m - h], [m], [m + h]])).tolist()
+    slope = (high - low) / (2 * h)
+    return ("add", CONSTANT, "mul", CONSTANT, *u[0]), (mid - slope * m, slope, *u[1])
+
+
+def _reciprocal(u: Valued) -> Valued:
+    return ("div", CONSTANT, "add", CONSTANT, *u[0]), (-1.0, -math.pi / 2, *u[1])
+
+
+def _power(u: Valued) -> Iterator[Valued]:
+    """exp(u) for u = log(w) or c·log(w)."""
+    for layout, c in ((("log",), 1.0), (("mul", CONSTANT, "log"), u[1][0] if u[1] else 1.0)):
+        if u[0][: len(layout)] == layout:
+            w, values = u[0][len(layout) :], u[1][layout.count(CONSTANT) :]
+            tokens = _EXPONENTS[min(_EXPONENTS, key=lambda n: abs(n - c))]
+            yield (*tokens, *w), (*(1.0 for token in tokens if token == CONSTANT), *values)
+
+
+def _sum_of(u: Valued, v: Valued, X: np.ndarray) -> Valued:
+    """u·v without the product of what both vary by."""
+    m, n = (float(np.median(evaluate(part[0], X, part[1]))) for part in (u, v))
+    return ("add", CONSTANT, "add", "mul", CONSTANT, *u[0], "mul", CONSTANT, *v[0]), (-m * n, n, *u[1], m, *v[1])

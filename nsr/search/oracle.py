@@ -1,0 +1,210 @@
+"""The oracle through which searches see a problem: `verify` fits a candidate's constants, scores it, remembers it and counts.
+
+Its counters are the cost axes of the whole book: candidates generated, fits made, decoder tokens, processor seconds. Choosing among
+candidates uses the given points only; `r2_fresh` is for reporting.
+"""
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from nsr.formulas.expressions import VARIABLES, ExpressionError, Prefix, variables
+from nsr.numbers.evaluation import Fit, evaluate, fit_many, r2_score
+from nsr.data.problems import Problem
+
+FAILED = -math.inf
+NOISE = 1e-12  # two fits whose 1 − R² are both below this differ by rounding only
+JOBS = 1024  # fits per compiled call: long enough to fill the cores, short enough to stop between two
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Request: fit and score candidates. `log_probs` and `note` are remembered with them; `initial` gives starting constants
+    (one tuple or None per prefix), tried besides `starts` random ones."""
+
+    prefixes: tuple[Prefix, ...]
+    log_probs: tuple[float, ...] | None = None
+    initial: tuple[tuple[float, ...] | None, ...] | None = None
+    starts: int = 4
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prefixes", tuple(tuple(prefix) for prefix in self.prefixes))
+        for name in ("log_probs", "initial"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.prefixes):
+                raise ValueError(f"Verify got {len(self.prefixes)} prefixes, but {len(values)} {name}")
+
+    @classmethod
+    def beam(cls, hypotheses: Iterable[Any], **options) -> Verify:
+        """Verify what a beam search returned: things with a `prefix` and a `log_prob`."""
+        hypotheses = list(hypotheses)
+        return cls(tuple(h.prefix for h in hypotheses), tuple(h.log_prob for h in hypotheses), **options)
+
+    def first(self, n: int) -> Verify:
+        """The same request for the first n candidates only."""
+        return self.part(0, n)
+
+    def part(self, begin: int, end: int) -> Verify:
+        """The same request for the candidates from begin to end only."""
+        log_probs, initial = (values and values[begin:end] for values in (self.log_probs, self.initial))
+        return Verify(self.prefixes[begin:end], log_probs, initial, self.starts, self.note)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A verified expression: `r2` and `mse` are on the given points, `why` says in words why it failed (empty if it did not)."""
+
+    prefix: Prefix
+    constants: tuple[float, ...] = ()
+    r2: float = FAILED
+    mse: float = math.inf
+    why: str = ""
+    log_prob: float = math.nan
+    note: str = ""
+
+    @property
+    def valid(self) -> bool:
+        return self.r2 > FAILED
+
+    @property
+    def key(self) -> tuple:
+        """Sort key, best first: R² up to rounding noise, then fewer tokens, then the more probable, then the alphabet."""
+        log_prob = self.log_prob if math.isfinite(self.log_prob) else -1e9
+        return -min(self.r2, 1.0 - NOISE), len(self.prefix), -log_prob, self.prefix
+
+
+@dataclass(frozen=True)
+class TracePoint:
+    """A moment at which the best candidate changed: what had been spent, and the new best."""
+
+    candidates: int
+    tokens: int
+    seconds: float  # of the processor
+    best: Candidate
+
+
+def clocks() -> np.ndarray:
+    """Seconds on the wall and of the processor. A budget is on the wall; costs are compared by the processor, whatever else it was doing.
+
+    (Where a GPU computes, the processor waits for it in a loop, which counts.)
+    """
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+@dataclass
+class Oracle:
+    """One problem's memory of a search. Every candidate generated counts; one that was verified before is not fitted again.
+
+    `seconds` (on the wall) and `processor` (seconds of all cores) are this problem's share: the time of a batch is divided among its
+    problems by tokens decoded and fits made.
+    """
+
+    problem: Problem
+    n_candidates: int = 0
+    n_fits: int = 0
+    n_tokens: int = 0
+    seconds: float = 0.0
+    processor: float = 0.0
+    best: Candidate | None = None
+    generated: Counter = field(default_factory=Counter)  # prefix → how often
+    found: dict[tuple, Candidate] = field(default_factory=dict)  # (prefix, starts, initial) → its candidate
+    trace: list[TracePoint] = field(default_factory=list)
+
+    def verify(self, prefixes: Iterable[Prefix], **options) -> list[Candidate]:
+        """Fit, score and count some candidates now.
+
+        >>> oracle = Oracle(Problem([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]))
+        >>> candidates = oracle.verify([("add", "C", "mul", "C", "x1"), ("x1",), ("add", "x1")])
+        >>> [round(c.r2, 6) for c in candidates], candidates[2].why, oracle.n_candidates, oracle.n_fits
+        ([1.0, -0.75, -inf], '1 argument missing, at token 3 of 3: add x1 ▸⟨end⟩◂', 3, 2)
+        """
+        return verify_all([(self, Verify(tuple(prefixes), **options))])[0]
+
+    def record(self, candidate: Candidate) -> None:
+        """Count a candidate; remember it if it is the best so far."""
+        self.n_candidates += 1
+        self.generated[candidate.prefix] += 1
+        if candidate.valid and (self.best is None or candidate.key < self.best.key):
+            self.prefer(candidate)
+
+    def prefer(self, candidate: Candidate) -> None:
+        """From now on this is the best."""
+        self.best = candidate
+        self.trace.append(TracePoint(self.n_candidates, self.n_tokens, self.processor, candidate))
+
+    def charge(self, spent: np.ndarray) -> None:
+        """Add what two `clocks()` differ by, or a share of it."""
+        self.seconds += float(spent[0])
+        self.processor += float(spent[1])
+
+
+def verify_all(requests: Sequence[tuple[Oracle, Verify]]) -> list[list[Candidate]]:
+    """Answer the verifications of many problems with a few compiled calls over all their candidates."""
+    answers: list[list[Candidate]] = [[] for _ in requests]
+    units = [(i, j) for i, (_, request) in enumerate(requests) for j in range(len(request.prefixes))]
+    for start in range(0, len(units), JOBS):
+        part = units[start : start + JOBS]
+        begin, todo = clocks(), {}
+        for i, j in part:
+            oracle, request = requests[i]
+            key = _key(request, j)
+            if key not in oracle.found and (i, key) not in todo:
+                why = _refusal(oracle.problem, request.prefixes[j])
+                if why:
+                    oracle.found[key] = _candidate(request, j, Fit((), FAILED, math.inf, why))
+                else:
+                    todo[i, key] = j
+        groups: dict[int, list[tuple[int, tuple, int]]] = {}  # fits with the same number of starts share a call
+        for (i, key), j in todo.items():
+            groups.setdefault(requests[i][1].starts, []).append((i, key, j))
+        for starts, jobs in groups.items():
+            triples = [(requests[i][1].prefixes[j], requests[i][0].problem.X, requests[i][0].problem.y) for i, _, j in jobs]
+            initial = [(requests[i][1].initial or {j: None})[j] for i, _, j in jobs]
+            fits = fit_many(triples, starts=starts, initial=initial)
+            for (i, key, j), fit in zip(jobs, fits):
+                requests[i][0].found[key] = _candidate(requests[i][1], j, fit)
+        share = (clocks() - begin) / len(part)
+        fitted = Counter(i for i, _ in todo)
+        for i, n in Counter(i for i, _ in part).items():
+            requests[i][0].charge(share * n)
+            requests[i][0].n_fits += fitted[i]
+        for i, j in part:  # in the order in which they were generated: the trace depends on it
+            candidate = requests[i][0].found[_key(requests[i][1], j)]
+            requests[i][0].record(candidate)
+            answers[i].append(candidate)
+    return answers
+
+
+def _key(request: Verify, j: int) -> tuple:
+    return request.prefixes[j], request.starts, request.initial and request.initial[j]
+
+
+def _candidate(request: Verify, j: int, fit: Fit) -> Candidate:
+    log_prob = request.log_probs[j] if request.log_probs else math.nan
+    return Candidate(request.prefixes[j], fit.constants, fit.r2, fit.mse, fit.why, log_prob, request.note)
+
+
+def _refusal(problem: Problem, prefix: Prefix) -> str:
+    """Why a token sequence cannot be fitted at all; empty if it can."""
+    try:
+        used = variables(prefix)
+    except ExpressionError as error:
+        return str(error)
+    last = VARIABLES.index(used[-1]) + 1 if used else 0
+    return f"it uses x{last}, the problem has {problem.n_variables} variables" if last > problem.n_variables else ""
+
+
+def r2_fresh(problem: Problem, candidate: Candidate) -> float:
+    """R² on the fresh points, −inf for a failure, nan if the problem has no fresh points."""
+    if problem.X_fresh is None:
+        return math.nan
+    if not candidate.valid:
+        return FAILED
+    return r2_score(problem.y_fresh, evaluate(candidate.prefix, problem.X_fresh, candidate.constants))

@@ -1,0 +1,233 @@
+"""Short answers: constants that the data cannot tell from 0, ±1 or a quarter turn are taken out of a fitted expression.
+
+    cost(e) = P·ln(1 − R²) + price·ln(P)·K                          (1 − R² no smaller than y's rounding; among equals fewer tokens)
+
+is Schwarz's criterion for price = 1; with the default of 2 one constant in four hundred survives pure noise at P = 100, not one in
+thirty.  Where to set constants is planned with the linearised model; whether that was right, the oracle says.
+Letters: P points, K constants.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Generator
+from typing import NamedTuple
+
+import numpy as np
+
+from nsr.search.model_selection import by_length, price_of_a_constant
+from nsr.search.deadline import Deadline
+from nsr.formulas.editing import edits
+from nsr.formulas.expressions import CONSTANT, Prefix, spans
+from nsr.search.disguises import limits
+from nsr.numbers.evaluation import gradient
+from nsr.search.oracle import NOISE, Candidate, Oracle, Verify, verify_all
+from nsr.data.problems import Problem
+from nsr.numbers.simplification import ODD, QUARTER, Valued, simplify
+
+PRICE = 2.0  # of a constant, in units of ln P
+TRIES = 8  # verifications that one pruning may ask for
+
+
+def cost(candidate: Candidate, n_points: int, price: float = PRICE, floor: float = 0.0) -> float:
+    """P·ln(1 − R²) + price·ln(P)·K, infinite for a failure.
+
+    >>> round(cost(Candidate(("sin", "mul", "C", "x1"), r2=0.9), 100), 2)
+    -221.05
+    """
+    if not candidate.valid:
+        return math.inf
+    tokens = 1e-6 * len(candidate.prefix)
+    return n_points * math.log(max(1.0 - candidate.r2, NOISE, floor)) + price * math.log(n_points) * candidate.prefix.count(CONSTANT) + tokens
+
+
+# ----------------------------------------------------------------------------------------------------------------- plan
+
+class Step(NamedTuple):
+    """Set constant k to a value; what the linearised model expects of all constants (K,) after this step and those before."""
+
+    k: int
+    value: float
+    constants: np.ndarray
+
+
+class Target(NamedTuple):
+    """A value at which constant k could leave, and the constants that would leave with it."""
+
+    k: int
+    value: float
+    inside: tuple[int, ...] = ()
+
+
+def targets(prefix: Prefix, constants: tuple[float, ...]) -> list[Target]:
+    """Where each constant could go: a factor to 1, −1 or 0, a summand to 0, a phase to the nearest quarter turn."""
+    number = {i: k for k, i in enumerate(i for i, token in enumerate(prefix) if token == CONSTANT)}
+    ends, parent = spans(prefix), {}
+    for i, end in enumerate(ends):
+        j = i + 1
+        while j < end:
+            parent[j] = i
+            j = ends[j]
+    found = []
+    for i, k in number.items():
+        above = parent.get(i)
+        token = prefix[above] if above is not None else ""
+        if token == "mul":
+            found.append(Target(k, 1.0))
+            around = prefix[parent[above]] if above in parent else ""
+            if around in ("add", "sub", "cos", *ODD) or i == above + 1 and prefix[i + 1] in ODD:  # where a minus sign can be written
+                found.append(Target(k, -1.0))
+            if around in ("add", "sub"):
+                inside = tuple(other for j, other in number.items() if above < j < ends[above] and other != k)
+                found.append(Target(k, 0.0, inside))
+        elif token in ("add", "sub"):
+            while above is not None and prefix[above] in ("add", "sub"):
+                above = parent.get(above)
+            turning = above is not None and prefix[above] in ("sin", "cos")
+            found.append(Target(k, QUARTER * round(constants[k] / QUARTER) if turning else 0.0))
+    return found
+
+
+def plan(candidate: Candidate, problem: Problem, price: float = PRICE, banned: Container[tuple[int, float]] = ()) -> list[Step]:
+    """Which constants to set, one after the other, as long as the linearised model says that the cost goes down; none of the banned.
+
+    With f(c + δ) ≈ f + Jδ and A = JᵀJ, setting c_k to v and adapting the rest raises the residual sum by (c_k − v)² / (A⁻¹)_kk.
+    """
+    c = np.array(candidate.constants, dtype=float)
+    if not candidate.valid or not len(c):
+        return []
+    J = gradient(candidate.prefix, problem.X, candidate.constants)[1]  # (P, K)
+    P, total = len(J), float(np.sum((problem.y - problem.y.mean()) ** 2))
+    J = np.where(np.abs(J) < 1e150, J, 0.0) / math.sqrt(total)
+    scale = np.sqrt((J * J).sum(0))  # (K,)
+    scale[scale == 0] = 1.0
+    A = (J / scale).T @ (J / scale)  # (K, K)
+    inverse = np.linalg.pinv(A + 1e-14 * np.eye(len(c)), rcond=1e-15, hermitian=True)
+    rss, worth = max(1.0 - candidate.r2, NOISE, problem.floor), price * math.log(P)
+    places = [t for t in targets(candidate.prefix, candidate.constants) if (t.k, t.value) not in banned]
+    free, steps = set(range(len(c))), []
+
+    def grown(k: int, value: float) -> float:
+        """By how much the residual sum grows if constant k is set to a value."""
+        step, pivot = (value - c[k]) * scale[k], inverse[k, k]
+        return float(step) / float(pivot) * float(step) if pivot > 1e-300 else 0.0  # plain floats: an overflow is inf, and no warning
+
+    def settle(k: int, value: float) -> None:
+        """Constant k leaves the free ones at this value, and they adapt."""
+        nonlocal inverse
+        step, pivot = (value - c[k]) * scale[k], inverse[k, k]
+        if pivot > 1e-300:
+            c[:] += inverse[:, k] * (step / pivot) / scale
+            inverse = inverse - np.outer(inverse[:, k], inverse[k]) / pivot
+        c[k] = value
+        free.discard(k)
+
+    while True:
+        best, gain = None, 0.0
+        for target in places:
+            if target.k in free:
+                leaving = 1 + sum(k in free for k in target.inside)
+                lower = worth * leaving - P * math.log1p(min(grown(target.k, target.value) / rss, 1e300))
+                if lower > gain:
+                    best, gain = target, lower
+        if best is None:
+            return steps
+        if best.value == 0.0:
+            for k in best.inside:
+                if k in free:
+                    settle(k, c[k])
+        rss += grown(best.k, best.value)
+        settle(best.k, best.value)
+        steps.append(Step(best.k, best.value, c.copy()))
+
+
+def shortened(candidate: Candidate, problem: Problem, price: float = PRICE) -> Valued:
+    """What the plan would leave of a candidate, with the constants that it expects; nothing is verified."""
+    return _after(candidate, plan(candidate, problem, price))
+
+
+def _after(candidate: Candidate, steps: list[Step]) -> Valued:
+    constants = tuple(steps[-1].constants.tolist()) if steps else candidate.constants
+    return simplify(candidate.prefix, constants, {step.k: step.value for step in steps})
+
+
+def prune(candidate: Candidate, problem: Problem, price: float = PRICE) -> Generator[Verify, list[Candidate], Candidate]:
+    """Shorten a fitted candidate as far as its cost goes down: follow the plan, half of it if that was too much, and plan again.
+
+    Yields verifications (they are counted like all others) and returns the shortest that stood.
+    """
+    best, P, banned = candidate, len(problem.y), set()
+    steps = plan(best, problem, price)
+    for _ in range(TRIES):
+        prefix, start = _after(best, steps)
+        if prefix == best.prefix:
+            break
+        found = (yield Verify((prefix,), (best.log_prob,), (start or None,), starts=1, note="pruned"))[0]
+        if cost(found, P, price, problem.floor) < cost(best, P, price, problem.floor) + 1e-5:  # a change of signs may cost a token
+            best, banned = found, set()
+            steps = plan(best, problem, price)
+        elif len(steps) > 1:
+            steps = steps[: len(steps) // 2]
+        elif steps:
+            banned.add((steps[0].k, steps[0].value))
+            steps = plan(best, problem, price, banned)
+        if not steps:
+            break
+    return best
+
+
+def pruned(candidate: Candidate, oracle: Oracle, price: float = PRICE, deadline: Deadline | None = None) -> Candidate:
+    """`prune`, with the verifications done now, until the deadline.
+
+    >>> line = Oracle(Problem([[0.0], [1.0], [2.0], [3.0]], [0.1, 2.0, 3.9, 6.1]))
+    >>> pruned(line.verify([("add", "C", "mul", "C", "x1")])[0], line).prefix
+    ('mul', 'C', 'x1')
+    """
+    return _now(prune(candidate, oracle.problem, price), candidate, oracle, deadline)
+
+
+def simplest(candidate: Candidate, problem: Problem, rounds: int = 4) -> Generator[Verify, list[Candidate], Candidate]:
+    """Prune, then take a function or one side of an operator away, or write its limit (nsr.search.disguises), and prune again, as long as the
+    description gets shorter (nsr.search.model_selection). Yields verifications, as `prune` does.
+
+    What a search adds to a formula is sometimes there for its constants only, like the tangent of a hundredth of x.
+    """
+    P, floor = len(problem.y), problem.floor
+    price = price_of_a_constant(P)
+    best = yield from prune(candidate, problem, price)
+    for _ in range(rounds):
+        fewer = {edit.prefix: None for edit in edits(best.prefix, (), (), (), kinds=("unwrap", "drop"))}
+        fewer |= dict(limits(best.prefix, best.constants, problem.X))
+        if not fewer:
+            break
+        found = by_length((yield Verify(tuple(fewer), initial=tuple(fewer.values()), starts=2, note="plainer")), P, floor)
+        first = (yield from prune(found[0], problem, price)) if found else best
+        if by_length([best, first], P, floor)[0] is best:
+            break
+        best = first
+    return best
+
+
+def plainer(candidate: Candidate, oracle: Oracle, deadline: Deadline | None = None) -> Candidate:
+    """`simplest`, with the verifications done now, until the deadline.
+
+    >>> x = np.linspace(1, 2, 50)
+    >>> line = Oracle(Problem(x[:, None], np.round(3 * x, 3)))
+    >>> plainer(line.verify([("mul", "C", "tan", "mul", "C", "x1")])[0], line).prefix
+    ('mul', 'C', 'x1')
+    """
+    return _now(simplest(candidate, oracle.problem), candidate, oracle, deadline)
+
+
+def _now(steps: Generator[Verify, list[Candidate], Candidate], candidate: Candidate, oracle: Oracle, deadline: Deadline | None) -> Candidate:
+    """What the steps come to, or the shortest description among what was verified when the deadline passed."""
+    answer, verified = None, [candidate]
+    while True:
+        if deadline is not None and deadline.passed:
+            steps.close()
+            return by_length(verified, len(oracle.problem.y), oracle.problem.floor)[0] if candidate.valid else candidate
+        try:
+            asked = steps.send(answer)
+        except StopIteration as end:
+            return end.value
+        answer = verify_all([(oracle, asked)])[0]
+        verified.extend(answer)
