@@ -58,5 +58,5 @@ def test_one_line_gives_both_functions():
 
 
 def test_a_formula_is_read_without_torch():
-    program = "import sys, nsr; nsr.parse('x1 + 1'); nsr.formulas.equivalence(('sin', 'x1')); print([name for name in ('torch', 'sklearn') if name in sys.modules])"
+    program = "import sys, nsr; nsr.parse('x1 + 1'); nsr.canonical(('sin', 'x1')); print([name for name in ('torch', 'sklearn') if name in sys.modules])"
     assert run(program) == "[]"
