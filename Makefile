@@ -1,7 +1,7 @@
 # The two commands: `make run` executes the book, `make test` checks it. Both need Python 3.11 or newer, and nothing else.
 
 .DEFAULT_GOAL := help
-.PHONY: help run test quick lab bench clean
+.PHONY: help run test quick lint lab bench clean
 
 export PYTHONUTF8 := 1
 SCALE  ?= laptop
@@ -22,11 +22,17 @@ help:  ## show this list
 run: $(READY)  ## execute every notebook into outputs/laptop (SCALE=tiny or paper for another scale)
 	@$(PY) -m nsr run all --scale $(SCALE)
 
-test: $(READY)  ## run every test, notebooks at the tiny scale included
+test: lint  ## run every test, notebooks at the tiny scale included
 	@$(PY) -m pytest -q -m static $(READ)
 	@$(PY) -m pytest $(WORKERS) -m "not static"
 
-quick: $(READY)  ## run the tests that take seconds: no notebook is executed, no network trained
+lint: $(READY)  ## layout, names and the flow between rooms, in seconds
+	@$(PY) -m ruff format --check nsr tests
+	@$(PY) -m ruff check nsr tests
+	@$(PY) -m ruff check --isolated --select F,E9 --ignore F541 notebooks
+	@$(VENV)/bin/lint-imports --no-logo
+
+quick: lint  ## run the tests that take seconds: no notebook is executed, no network trained
 	@$(PY) -m pytest -q -m static $(READ)
 	@$(PY) -m pytest $(WORKERS) -m "not static and not slow"
 

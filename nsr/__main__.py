@@ -1,5 +1,6 @@
-"""The command line: `python -m nsr run 04 -p beam_size 50`, `python -m nsr sweep params/sweeps/beam_size.yaml`, `python -m nsr train nesymres`,
-`python -m nsr fit measurements.csv period`, `python -m nsr student`."""
+"""The command line: `python -m nsr run 04 -p beam_size 50`, `python -m nsr sweep
+params/sweeps/beam_size.yaml`, `python -m nsr train nesymres`, `python -m nsr fit measurements.csv period`,
+`python -m nsr student`."""
 
 import argparse
 import codecs
@@ -30,8 +31,8 @@ except ImportError as error:
 
 def _publish(name: str) -> int:
     """Say what was copied and how large it is, or why nothing was."""
-    from nsr.network import checkpoints  # late: it brings torch along
     from nsr.book.run_records import short
+    from nsr.network import checkpoints  # late: it brings torch along
 
     try:
         folder = checkpoints.publish(name)
@@ -39,8 +40,11 @@ def _publish(name: str) -> int:
         print(error, file=sys.stderr)
         return 2
     sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-    print(f"{short(folder)}: " + ", ".join(f"{part} {size / 1e6:.1f} MB" for part, size in sizes.items())
-          + f"; {sum(sizes.values()) / 1e6:.1f} MB in all")
+    print(
+        f"{short(folder)}: "
+        + ", ".join(f"{part} {size / 1e6:.1f} MB" for part, size in sizes.items())
+        + f"; {sum(sizes.values()) / 1e6:.1f} MB in all"
+    )
     return 0
 
 
@@ -49,7 +53,11 @@ def _fit(options: argparse.Namespace) -> int:
     from nsr.regressor import measurements
 
     try:
-        print(measurements.find_formula(options.file, options.target, options.columns, options.seconds, options.seed))
+        print(
+            measurements.find_formula(
+                options.file, options.target, options.columns, options.seconds, options.seed
+            )
+        )
     except ValueError as error:  # a table that no formula can be found for
         print(error, file=sys.stderr)
         return 2
@@ -57,8 +65,12 @@ def _fit(options: argparse.Namespace) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what a command line asks for and return its exit code: 0 done, 1 a notebook failed, 2 the request made no sense."""
-    parser = argparse.ArgumentParser(prog="python -m nsr", description="Run the book of notebooks, sweep one of them, train a network, find a formula in a file, or copy the book for a class.")
+    """Do what a command line asks for and return its exit code: 0 done, 1 a notebook failed, 2 the request
+    made no sense."""
+    parser = argparse.ArgumentParser(
+        prog="python -m nsr",
+        description="Run the book of notebooks, sweep one of them, train a network, find a formula in a file, or copy the book for a class.",
+    )
     commands = parser.add_subparsers(dest="command", required=True)
 
     run = commands.add_parser("run", help="execute a notebook (or all of them) into outputs/<scale>/")
@@ -68,10 +80,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     sweep = commands.add_parser("sweep", help="run a notebook over a grid of parameters and gather one table")
     sweep.add_argument("file", help="for instance params/sweeps/beam_size.yaml")
-    sweep.add_argument("--only", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="of its points, those with this value")
+    sweep.add_argument(
+        "--only",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("NAME", "VALUE"),
+        help="of its points, those with this value",
+    )
     where = sweep.add_mutually_exclusive_group()
-    where.add_argument("--workers", type=int, metavar="N", help="on so many processes of this machine (default: one point after the other)")
-    where.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="on the workers of a Dask scheduler that is running")
+    where.add_argument(
+        "--workers",
+        type=int,
+        metavar="N",
+        help="on so many processes of this machine (default: one point after the other)",
+    )
+    where.add_argument(
+        "--scheduler", metavar="tcp://HOST:PORT", help="on the workers of a Dask scheduler that is running"
+    )
 
     train = commands.add_parser("train", help="train a network and keep its weights")
     train.add_argument("name", help="which network, for instance nesymres")
@@ -79,28 +105,64 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fit = commands.add_parser("fit", help="find a formula for a column of a CSV file")
     fit.add_argument("file", help="for instance measurements.csv; the first line names the columns")
     fit.add_argument("target", help="the column to explain")
-    fit.add_argument("--columns", nargs="+", default=[], metavar="NAME", help="the columns to explain it by (default: all others with numbers)")
+    fit.add_argument(
+        "--columns",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="the columns to explain it by (default: all others with numbers)",
+    )
     fit.add_argument("--seconds", type=float, default=30.0, help="time for the search (default: 30)")
     fit.add_argument("--seed", type=int, default=0, help="another seed, another search (default: 0)")
 
-    publish = commands.add_parser("publish", help="copy a finished network from outputs/training to outputs/reference, to be committed")
+    publish = commands.add_parser(
+        "publish", help="copy a finished network from outputs/training to outputs/reference, to be committed"
+    )
     publish.add_argument("name", help="which network, for instance nesymres")
 
-    copies = {kind: commands.add_parser(kind, help=text) for kind, text in (
-        ("student", "write copies of the notebooks without the solutions"), ("teacher", "write copies with a plan of the lesson"))}
+    copies = {
+        kind: commands.add_parser(kind, help=text)
+        for kind, text in (
+            ("student", "write copies of the notebooks without the solutions"),
+            ("teacher", "write copies with a plan of the lesson"),
+        )
+    }
     for command in copies.values():
-        command.add_argument("notebook", nargs="?", default="all", help="a number (04), a name or its beginning, or 'all' (default)")
-        command.add_argument("--to", type=Path, metavar="FOLDER", help="where to (default: outputs/student or outputs/teacher)")
+        command.add_argument(
+            "notebook",
+            nargs="?",
+            default="all",
+            help="a number (04), a name or its beginning, or 'all' (default)",
+        )
+        command.add_argument(
+            "--to", type=Path, metavar="FOLDER", help="where to (default: outputs/student or outputs/teacher)"
+        )
 
     for command in (run, sweep, train, publish, *copies.values()):
-        command.add_argument("--scale", default="laptop", metavar="|".join(runner.SCALES), help="how large (default: laptop)")
+        command.add_argument(
+            "--scale", default="laptop", metavar="|".join(runner.SCALES), help="how large (default: laptop)"
+        )
     for command in (run, train):
-        command.add_argument("-p", dest="overrides", nargs=2, action="append", default=[], metavar=("NAME", "VALUE"), help="set a parameter")
+        command.add_argument(
+            "-p",
+            dest="overrides",
+            nargs=2,
+            action="append",
+            default=[],
+            metavar=("NAME", "VALUE"),
+            help="set a parameter",
+        )
 
     options = parser.parse_args(arguments)
     try:
         if options.command == "sweep":
-            return sweeps.sweep(options.file, options.scale, workers=options.workers, scheduler=options.scheduler, only=dict(options.only))
+            return sweeps.sweep(
+                options.file,
+                options.scale,
+                workers=options.workers,
+                scheduler=options.scheduler,
+                only=dict(options.only),
+            )
         if options.command in copies:
             classroom.write(options.command, options.notebook, options.scale, options.to)
             return 0
@@ -111,11 +173,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _publish(f"{options.scale}/{options.name}")
         overrides = dict(options.overrides)
         if options.command == "run":
-            return runner.run_all(options.scale, only=options.notebook, overrides=overrides, limit=options.limit, force=options.force)
+            return runner.run_all(
+                options.scale,
+                only=options.notebook,
+                overrides=overrides,
+                limit=options.limit,
+                force=options.force,
+            )
         runner.check_scale(options.scale)
         from nsr.network import training  # late: it brings torch along
 
-        training.main(options.name, options.scale, {name: yaml.safe_load(value) for name, value in overrides.items()})
+        training.main(
+            options.name, options.scale, {name: yaml.safe_load(value) for name, value in overrides.items()}
+        )
         return 0
     except runner.LabError as error:
         print(error, file=sys.stderr)
@@ -129,9 +199,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def speak_unicode() -> None:
-    """Start again in Python's UTF-8 mode where the locale knows no Unicode; the notebooks and what we print do."""
+    """Start again in Python's UTF-8 mode where the locale knows no Unicode; the notebooks and what we print
+    do."""
     if not sys.flags.utf8_mode and codecs.lookup(locale.getpreferredencoding(False)).name != "utf-8":
-        os.execve(sys.executable, [sys.executable, "-m", "nsr", *sys.argv[1:]], os.environ | {"PYTHONUTF8": "1"})
+        os.execve(
+            sys.executable, [sys.executable, "-m", "nsr", *sys.argv[1:]], os.environ | {"PYTHONUTF8": "1"}
+        )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 """A room's door: the names that a room offers, each loaded from its file when it is first asked for.
 
-So a chapter imports from rooms and never from files, `import nsr` is instant, and reading a formula never loads torch.
+So a chapter imports from rooms and never from files, `import nsr` is instant, and reading a formula never
+loads torch.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -10,8 +12,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def door(room: str, names_of: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a room; `names_of` maps a file to the names that it offers, its own name among them or not.
+def door(
+    room: str, names_of: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a room; `names_of` maps a file to the names that it offers,
+    its own name among them or not.
 
     >>> offer, _, names = door("nsr.formulas", {"parsing": "parse"})
     >>> offer("parse")("sin(x1)")

@@ -1,7 +1,8 @@
-"""A browser without a window, driven over the Chrome DevTools Protocol: open a page, point, type, look, and take its picture.
+"""A browser without a window, driven over the Chrome DevTools Protocol: open a page, point, type, look, and
+take its picture.
 
-It finds no machine but this one, so that what needs a network fails here as it would on a train. The protocol is JSON over a socket;
-`websocket-client` comes with Jupyter's server.
+It finds no machine but this one, so that what needs a network fails here as it would on a train. The protocol
+is JSON over a socket; `websocket-client` comes with Jupyter's server.
 """
 
 import base64
@@ -18,8 +19,17 @@ import websocket
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = (
-    "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run", "--remote-debugging-port=0",
-    "--disable-background-networking", "--disable-component-update", "--no-proxy-server", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost",
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+    "--no-first-run",
+    "--remote-debugging-port=0",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-proxy-server",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost",
 )
 KEYS = {"Enter": 13, "ArrowLeft": 37, "ArrowRight": 39}  # the numbers that older scripts look at
 
@@ -60,7 +70,8 @@ class Leaving(RuntimeError):
 
 
 class Browser:
-    """One page. `errors` are the exceptions its scripts threw, `requests` all addresses it asked, `blocked` what its policy forbade."""
+    """One page. `errors` are the exceptions its scripts threw, `requests` all addresses it asked, `blocked`
+    what its policy forbade."""
 
     def __init__(self, folder: Path, width: int = 1400, height: int = 1000):
         self.errors: list[str] = []
@@ -69,14 +80,26 @@ class Browser:
         self._number = 0
         self._address: dict[str, str] = {}
         self._session: dict[str, str] = {}
-        command = [find(), *FLAGS, f"--user-data-dir={folder}", f"--window-size={width},{height}", "about:blank"]
+        command = [
+            find(),
+            *FLAGS,
+            f"--user-data-dir={folder}",
+            f"--window-size={width},{height}",
+            "about:blank",
+        ]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             place = folder / "DevToolsActivePort"
-            port, path = until(lambda: place.exists() and place.read_text().split(), 300, "the browser starts")
-            self._socket = websocket.create_connection(f"ws://127.0.0.1:{port}{path}", timeout=300, suppress_origin=True)
+            port, path = until(
+                lambda: place.exists() and place.read_text().split(), 300, "the browser starts"
+            )
+            self._socket = websocket.create_connection(
+                f"ws://127.0.0.1:{port}{path}", timeout=300, suppress_origin=True
+            )
             target = self.call("Target.createTarget", url="about:blank")["targetId"]
-            self._session = {"sessionId": self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]}
+            self._session = {
+                "sessionId": self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+            }
             for part in ("Page", "Runtime", "Network", "Log"):
                 self.call(f"{part}.enable")
         except BaseException:
@@ -92,23 +115,35 @@ class Browser:
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         """Ask the browser and wait for its answer; what it tells in between is kept."""
         self._number += 1
-        self._socket.send(json.dumps({"id": self._number, "method": method, "params": params} | self._session))
+        self._socket.send(
+            json.dumps({"id": self._number, "method": method, "params": params} | self._session)
+        )
         while True:
             message = json.loads(self._socket.recv())
             match message:
                 case {"id": self._number, "error": error}:
-                    gone = re.search("navigated or closed|context was destroyed|Cannot find context", error["message"])
+                    gone = re.search(
+                        "navigated or closed|context was destroyed|Cannot find context", error["message"]
+                    )
                     raise (Leaving if gone else RuntimeError)(f"{method}: {error['message']}")
                 case {"id": self._number, "result": result}:
                     return result
                 case {"method": "Runtime.exceptionThrown", "params": {"exceptionDetails": details}}:
                     self.errors.append(details.get("exception", {}).get("description") or details["text"])
-                case {"method": "Network.requestWillBeSent", "params": {"request": request, "requestId": key}}:
+                case {
+                    "method": "Network.requestWillBeSent",
+                    "params": {"request": request, "requestId": key},
+                }:
                     self.requests.append(request["url"])
                     self._address[key] = request["url"]
-                case {"method": "Network.loadingFailed", "params": {"blockedReason": "csp", "requestId": key}}:
+                case {
+                    "method": "Network.loadingFailed",
+                    "params": {"blockedReason": "csp", "requestId": key},
+                }:
                     self.requests.remove(self._address[key])  # it will not be sent after all
-                case {"method": "Log.entryAdded", "params": {"entry": {"text": text}}} if "Content Security Policy" in text:
+                case {"method": "Log.entryAdded", "params": {"entry": {"text": text}}} if (
+                    "Content Security Policy" in text
+                ):
                     self.blocked.append(text)
                 case {"method": "Page.javascriptDialogOpening"}:
                     raise RuntimeError("the page asks a question")
@@ -119,11 +154,14 @@ class Browser:
         """The value of an expression in the page."""
         answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if details := answer.get("exceptionDetails"):
-            raise RuntimeError(f"{script}: {details.get('exception', {}).get('description') or details['text']}")
+            raise RuntimeError(
+                f"{script}: {details.get('exception', {}).get('description') or details['text']}"
+            )
         return answer["result"].get("value")
 
     def wait_for(self, script: str, seconds: float = 300) -> None:
         """Wait until an expression in the page, or in the one that follows it, is true."""
+
         def holds() -> bool:
             try:
                 return self.evaluate(f"Boolean({script})")
@@ -142,7 +180,9 @@ class Browser:
     def open(self, url: str) -> None:
         """Go to an address and wait until the page says that it is loaded."""
         self.call("Page.navigate", url=url)
-        self.wait_for(f"location.href.startsWith({json.dumps(url.split('?')[0])}) && document.readyState == 'complete'")
+        self.wait_for(
+            f"location.href.startsWith({json.dumps(url.split('?')[0])}) && document.readyState == 'complete'"
+        )
 
     def click(self, element: str) -> None:
         """Bring an element, given as an expression, into the window and press the mouse on it."""
@@ -150,10 +190,20 @@ class Browser:
         self.evaluate(f"{element}.scrollIntoView({{block: 'nearest'}})")
         x, y = self.evaluate(place)
         for kind, buttons in (("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 0)):
-            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left" if kind != "mouseMoved" else "none", buttons=buttons, clickCount=1)
+            self.call(
+                "Input.dispatchMouseEvent",
+                type=kind,
+                x=x,
+                y=y,
+                button="left" if kind != "mouseMoved" else "none",
+                buttons=buttons,
+                clickCount=1,
+            )
 
     def press(self, key: str) -> None:
-        code = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key]} | ({"text": "\r"} if key == "Enter" else {})
+        code = {"key": key, "code": key, "windowsVirtualKeyCode": KEYS[key]} | (
+            {"text": "\r"} if key == "Enter" else {}
+        )
         self.call("Input.dispatchKeyEvent", type="keyDown", **code)
         self.call("Input.dispatchKeyEvent", type="keyUp", **{k: v for k, v in code.items() if k != "text"})
 

@@ -1,5 +1,5 @@
-"""What every test shares: the project's folder, an order in which two workers finish together, hypothesis without a stopwatch, and a way to
-call the command line as a reader would."""
+"""What every test shares: the project's folder, an order in which two workers finish together, hypothesis
+without a stopwatch, and a way to call the command line as a reader would."""
 
 import os
 import subprocess
@@ -12,22 +12,43 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
-if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores: one thread each, also in what they start
+if (
+    "PYTEST_XDIST_WORKER" in os.environ
+):  # the workers share the cores: one thread each, also in what they start
     os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS", "NUMBA")})
 
 # Files that execute notebooks, train networks or start processes, the longest first.
-SLOW = ("test_browser", "test_sweeps", "test_estimator", "test_training", "test_faults", "test_lab", "test_practical", "test_hints",
-        "test_transformer4sr", "test_tiny_networks", "test_contributing")
-SPREAD = ("test_notebooks", "test_sweeps", "test_faults", "test_training", "test_tiny_networks")  # a test of these waits for no other of its file
+SLOW = (
+    "test_browser",
+    "test_sweeps",
+    "test_estimator",
+    "test_training",
+    "test_faults",
+    "test_lab",
+    "test_practical",
+    "test_hints",
+    "test_transformer4sr",
+    "test_tiny_networks",
+    "test_contributing",
+)
+SPREAD = (
+    "test_notebooks",
+    "test_sweeps",
+    "test_faults",
+    "test_training",
+    "test_tiny_networks",
+)  # a test of these waits for no other of its file
 
-# The suite shares its cores with others, so no example is ever failed for being slow; and a failure can be seen again.
+# The suite shares its cores with others, so no example is ever failed for being slow; and a failure can be
+# seen again.
 settings.register_profile("nsr", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("nsr")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests come first, so that no worker is left with one at the end; a file stays with one worker unless its tests are independent."""
+    """Slow tests come first, so that no worker is left with one at the end; a file stays with one worker
+    unless its tests are independent."""
     for item in items:
         file = item.path.stem
         if file in SLOW:
@@ -35,22 +56,39 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if file not in SPREAD and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     ranks = {file: rank for rank, file in enumerate(("test_notebooks", *SLOW))}
-    items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)) if item.get_closest_marker("slow") else len(ranks))
+    items.sort(
+        key=lambda item: (
+            ranks.get(item.path.stem, len(ranks)) if item.get_closest_marker("slow") else len(ranks)
+        )
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)
 def tiny_networks_are_trained_once(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """All tests of a session and the notebooks that they run share their tiny networks, also those of another worker."""
+    """All tests of a session and the notebooks that they run share their tiny networks, also those of another
+    worker."""
     folder = tmp_path_factory.getbasetemp()
-    os.environ["NSR_NETWORKS"] = str((folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "networks")
+    os.environ["NSR_NETWORKS"] = str(
+        (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "networks"
+    )
 
 
 @pytest.fixture(scope="session")
 def nsr_command() -> Callable[..., subprocess.CompletedProcess]:
-    """`nsr_command("run", "00", cwd=..., NSR_OUTPUTS=...)` runs `python -m nsr run 00` and returns what came of it."""
+    """`nsr_command("run", "00", cwd=..., NSR_OUTPUTS=...)` runs `python -m nsr run 00` and returns what came
+    of it."""
 
-    def call(*words: str, cwd: Path = ROOT, timeout: float = 600, **environment: str) -> subprocess.CompletedProcess:
+    def call(
+        *words: str, cwd: Path = ROOT, timeout: float = 600, **environment: str
+    ) -> subprocess.CompletedProcess:
         variables = os.environ | {"PYTHONPATH": str(ROOT)} | environment
-        return subprocess.run([sys.executable, "-m", "nsr", *words], cwd=cwd, env=variables, capture_output=True, text=True, timeout=timeout)
+        return subprocess.run(
+            [sys.executable, "-m", "nsr", *words],
+            cwd=cwd,
+            env=variables,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
 
     return call

@@ -1,8 +1,10 @@
-"""A network without weights: next-token logits are a fixed random function of the data, the prompt and the prefix.
+"""A network without weights: next-token logits are a fixed random function of the data, the prompt and the
+prefix.
 
-It has the interface of nsr.network.model.Network, its answers do not depend on the batch, and with a toy vocabulary everything it can write can
-be enumerated. So it judges searches exactly.
+It has the interface of nsr.network.model.Network, its answers do not depend on the batch, and with a toy
+vocabulary everything it can write can be enumerated. So it judges searches exactly.
 """
+
 import zlib
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -55,7 +57,11 @@ class FakeNetwork:
 
     def _logits(self, rows):
         self.passes.append(len(rows))
-        return torch.tensor(np.array([self.row_logits(value, ids) for value, ids in rows]).reshape(len(rows), len(self.vocabulary)))
+        return torch.tensor(
+            np.array([self.row_logits(value, ids) for value, ids in rows]).reshape(
+                len(rows), len(self.vocabulary)
+            )
+        )
 
     def prefill(self, memory, tokens, lengths=None, problem=None, past=None):
         new = zip(tokens.tolist(), lengths.tolist(), problem.tolist(), past or [None] * len(tokens))

@@ -1,21 +1,34 @@
-"""A GPU that is not there: all numbers are computed on the CPU, but every tensor remembers on which device it would be.
+"""A GPU that is not there: all numbers are computed on the CPU, but every tensor remembers on which device it
+would be.
 
     with PretendGPU():
         network.to("cuda")
         network.encode(points)  # RuntimeError where the points are still on the CPU and nobody moves them
 
-The rules are CUDA's: an operation refuses tensors of two devices, except `copy_` and numbers (tensors without dimensions) from the CPU; a
-tensor of the GPU cannot become an array. Two rules are stricter: an index and an assigned value must be on the device of the tensor.
+The rules are CUDA's: an operation refuses tensors of two devices, except `copy_` and numbers (tensors without
+dimensions) from the CPU; a tensor of the GPU cannot become an array. Two rules are stricter: an index and an
+assigned value must be on the device of the tensor.
 """
+
 import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 CPU, GPU = torch.device("cpu"), torch.device("cuda", 0)
-ABOUT_THE_DEVICE = {Tensor.device.__get__: GPU, Tensor.is_cuda.__get__: True, Tensor.is_cpu.__get__: False, Tensor.get_device: 0}
+ABOUT_THE_DEVICE = {
+    Tensor.device.__get__: GPU,
+    Tensor.is_cuda.__get__: True,
+    Tensor.is_cpu.__get__: False,
+    Tensor.get_device: 0,
+}
 INTO_ARRAYS = (Tensor.numpy, Tensor.__array__)
 MOVES = (Tensor.to, Tensor.cpu, Tensor.cuda)
-ACROSS_DEVICES = (*MOVES, Tensor.copy_, Tensor.data.__set__, torch._has_compatible_shallow_copy_type)  # the last two are of `module.to`
+ACROSS_DEVICES = (
+    *MOVES,
+    Tensor.copy_,
+    Tensor.data.__set__,
+    torch._has_compatible_shallow_copy_type,
+)  # the last two are of `module.to`
 
 
 def tensors_in(value: object) -> list[Tensor]:
@@ -37,7 +50,9 @@ def marked(result: object, gpu: bool) -> object:
 
 
 def is_device(value: object) -> bool:
-    return isinstance(value, torch.device) or isinstance(value, str) and value.split(":")[0] in ("cpu", "cuda")
+    return (
+        isinstance(value, torch.device) or isinstance(value, str) and value.split(":")[0] in ("cpu", "cuda")
+    )
 
 
 class PretendGPU(TorchFunctionMode):
@@ -49,9 +64,17 @@ class PretendGPU(TorchFunctionMode):
         if gpu and function in ABOUT_THE_DEVICE:
             return ABOUT_THE_DEVICE[function]
         if gpu and function in INTO_ARRAYS:
-            raise TypeError("can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
-        if gpu and function not in ACROSS_DEVICES and not all(on_gpu(tensor) or tensor.dim() == 0 for tensor in given):
-            raise RuntimeError(f"Expected all tensors to be on the same device, but {function.__name__} got some on cuda:0 and some on cpu.")
+            raise TypeError(
+                "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            )
+        if (
+            gpu
+            and function not in ACROSS_DEVICES
+            and not all(on_gpu(tensor) or tensor.dim() == 0 for tensor in given)
+        ):
+            raise RuntimeError(
+                f"Expected all tensors to be on the same device, but {function.__name__} got some on cuda:0 and some on cpu."
+            )
         if function in MOVES:
             return self.moved(function, *arguments, **options)
         if function is Tensor.pin_memory:  # needs a real GPU
@@ -67,7 +90,8 @@ class PretendGPU(TorchFunctionMode):
 
     @staticmethod
     def moved(function, tensor: Tensor, *arguments, **options) -> Tensor:
-        """`.cpu()`, `.cuda()` or `.to(device or other tensor or type)`: another tensor where the device changes."""
+        """`.cpu()`, `.cuda()` or `.to(device or other tensor or type)`: another tensor where the device
+        changes."""
         if function is not Tensor.to:
             arguments, options = ("cpu" if function is Tensor.cpu else "cuda",), {}
         gpu = on_gpu(tensor)

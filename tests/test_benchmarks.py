@@ -1,10 +1,11 @@
 """The three test sets of the simplified setting."""
+
 import numpy as np
 import pytest
 
+from nsr.data.templates import is_held_out, training_draws
 from nsr.data.test_sets import TEST_SETS, size, test_set, test_templates
 from nsr.formulas.equivalence import template_of
-from nsr.data.templates import is_held_out, training_draws
 from nsr.numbers.evaluation import evaluate, r2_score
 
 KNOWN = set(training_draws(5000, seed=0))
@@ -23,7 +24,10 @@ def test_problems_are_their_truths_and_reproducible(name):
 
 
 def test_not_included_is_longer_and_the_matched_set_is_not():
-    mean = {name: np.mean([size(t) for seed in range(3) for t in test_templates(name, KNOWN, seed=seed)], axis=0) for name in TEST_SETS}
+    mean = {
+        name: np.mean([size(t) for seed in range(3) for t in test_templates(name, KNOWN, seed=seed)], axis=0)
+        for name in TEST_SETS
+    }
     assert mean["not_included"][0] > mean["baseline"][0] + 1
     assert abs(mean["not_included_matched"] - mean["baseline"]).max() < 0.1
     assert all(is_held_out(t) for t in test_templates("not_included_matched", KNOWN))

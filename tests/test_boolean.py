@@ -1,4 +1,6 @@
-"""Formulae, the reduction, and its soundness: the judge is string rewriting, an evaluator that shares no code with ours."""
+"""Formulae, the reduction, and its soundness: the judge is string rewriting, an evaluator that shares no code
+with ours."""
+
 import re
 from collections import Counter
 
@@ -8,12 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from nsr.numbers import evaluation
 from nsr.formulas.expressions import is_valid
+from nsr.numbers import evaluation
 from nsr.theory import LastTokenProblem, boolean, last_token, reduce_formula, reduction
 
 RULES = {"(¬0)": "1", "(¬1)": "0"} | {
-    f"({a}{op}{b})": str(int(a) & int(b) if op == "∧" else int(a) | int(b)) for a in "01" for b in "01" for op in "∧∨"
+    f"({a}{op}{b})": str(int(a) & int(b) if op == "∧" else int(a) | int(b))
+    for a in "01"
+    for b in "01"
+    for op in "∧∨"
 }
 PATTERN = re.compile("|".join(map(re.escape, RULES)))
 
@@ -37,7 +42,9 @@ def grown(max_connectives: int) -> list[set[str]]:
     return rows
 
 
-SMALL = {text for row in grown(4) for text in row}  # all formulae of up to 15 symbols: five connectives need 16
+SMALL = {
+    text for row in grown(4) for text in row
+}  # all formulae of up to 15 symbols: five connectives need 16
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +59,12 @@ def test_listing_is_the_grammar():
 
 
 def test_soundness_exhaustively(all_small):
-    """All formulae of up to 21 symbols: the argmin is x1 iff the value is 0, x2 iff it is 1, and C's loss is 1/4."""
+    """All formulae of up to 21 symbols: the argmin is x1 iff the value is 0, x2 iff it is 1, and C's loss is
+    1/4."""
     assert len(all_small) == len(set(all_small)) >= 100_000
-    prefixes = [("add", *reduction.to_tokens(reduction.to_prefix(reduction.or_free(text)))) for text in all_small]
+    prefixes = [
+        ("add", *reduction.to_tokens(reduction.to_prefix(reduction.or_free(text)))) for text in all_small
+    ]
     losses = reduction.exact_losses(prefixes)  # four times the loss, integers
     truth = np.array([rewrite(text) for text in all_small])
     assert (losses[truth == 0] == [0, 4, 1]).all() and (losses[truth == 1] == [4, 0, 1]).all()
@@ -85,7 +95,9 @@ def test_exact_losses_agree_with_the_general_solver():
     rng = np.random.default_rng(1)
     problems = [reduce_formula(boolean.sample(int(size), rng)) for size in rng.integers(7, 60, size=30)]
     general = np.array([list(problem.losses().values()) for problem in problems])
-    assert np.allclose(4 * general, reduction.exact_losses([problem.prefix for problem in problems]), atol=1e-7)
+    assert np.allclose(
+        4 * general, reduction.exact_losses([problem.prefix for problem in problems]), atol=1e-7
+    )
 
 
 def test_sampling_is_uniform():
@@ -106,8 +118,25 @@ def test_deep_formulae_need_no_recursion():
 
 @pytest.mark.parametrize(
     ("text", "position"),
-    [("", 1), ("2", 1), ("01", 2), ("1∧0", 2), ("(1∧0", 5), ("(1∧0))", 6), ("(0)", 3), ("()", 2), ("(¬)", 3), ("¬0", 1), ("(¬0∧1)", 4),
-     ("(1 ∧0)", 3), ("(1∧∨0)", 4), ("(1&0)", 3), ("((1∨0)∧)", 8), (")", 1), ("(1∧0)∨1", 6)],
+    [
+        ("", 1),
+        ("2", 1),
+        ("01", 2),
+        ("1∧0", 2),
+        ("(1∧0", 5),
+        ("(1∧0))", 6),
+        ("(0)", 3),
+        ("()", 2),
+        ("(¬)", 3),
+        ("¬0", 1),
+        ("(¬0∧1)", 4),
+        ("(1 ∧0)", 3),
+        ("(1∧∨0)", 4),
+        ("(1&0)", 3),
+        ("((1∨0)∧)", 8),
+        (")", 1),
+        ("(1∧0)∨1", 6),
+    ],
 )
 def test_malformed_formulae_say_where(text, position):
     for reader in (boolean.parse, reduce_formula, reduction.or_free, reduction.or_free_in_grammar):

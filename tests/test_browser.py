@@ -1,5 +1,5 @@
-"""The book in a real browser: JupyterLab as `make lab` starts it, with tiny chapters, and the pages as they lie in a folder. Pictures go to
-outputs/browser."""
+"""The book in a real browser: JupyterLab as `make lab` starts it, with tiny chapters, and the pages as they
+lie in a folder. Pictures go to outputs/browser."""
 
 import html
 import json
@@ -17,16 +17,18 @@ import jupytext
 import nbformat
 import pandas as pd
 import pytest
-
 from browser import NAMES, Browser, end, find, until
 from conftest import ROOT
-from nsr.book import runner, pages
+
+from nsr.book import pages, runner
 
 pytestmark = pytest.mark.skipif(find() is None, reason=f"no browser: none of {', '.join(NAMES)} is installed")
 
 PICTURES = runner.OUTPUTS / "browser"
 PATIENCE = 1800  # seconds for a notebook on a machine that is busy with something else
-CONTROLS = {  # notebook → the name of a control, and what is typed there and back; a slider is moved by its keys. The fastest chapters.
+# notebook → the name of a control, and what is typed there and back; a slider is moved by its keys. The
+# fastest chapters.
+CONTROLS = {
     "01_boolean_formula_reduction": ("formula", "((1|0)&(~1))", "((1∨0)∧(¬(0∨0)))"),
     "03_training": ("step", "ArrowRight", "ArrowLeft"),
     "05_beam_search": ("tokens", "ArrowRight", "ArrowLeft"),
@@ -42,19 +44,30 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
 
 # ---- JupyterLab ---------------------------------------------------------------------------------------------------------------
 
+
 def make_tiny(path: Path) -> None:
-    """Write the parameters of the tiny scale into a copy of a notebook, as a reader would change them by hand."""
+    """Write the parameters of the tiny scale into a copy of a notebook, as a reader would change them by
+    hand."""
     text = path.read_text()
     for name, value in runner.settle(path, "tiny").items():
-        text, changed = re.subn(rf"^({name}: \w+ = ).*?(  # .*)$", lambda line: f"{line[1]}{value!r}{line[2]}", text, count=1, flags=re.MULTILINE)
+        text, changed = re.subn(
+            rf"^({name}: \w+ = ).*?(  # .*)$",
+            lambda line: f"{line[1]}{value!r}{line[2]}",
+            text,
+            count=1,
+            flags=re.MULTILINE,
+        )
         assert changed == 1, name
     path.write_text(text)
-    assert {name: parameter.default for name, parameter in runner.parameters_of(path).items()} == runner.settle(path, "tiny")
+    assert {
+        name: parameter.default for name, parameter in runner.parameters_of(path).items()
+    } == runner.settle(path, "tiny")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
-    """`make lab` in a copy of the project, whose environment is the one we are in, with settings of its own; address and token."""
+    """`make lab` in a copy of the project, whose environment is the one we are in, with settings of its own;
+    address and token."""
     home = tmp_path_factory.mktemp("lab")
     project, config, runtime = home / "project", home / "config", home / "runtime"
     shutil.copytree(ROOT / "notebooks", project / "notebooks")
@@ -71,17 +84,43 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     config.mkdir()
-    settings = {"app_settings_dir": str(project / ".venv" / "share" / "jupyter" / "lab" / "settings")}  # where `make lab` writes
-    (config / "jupyter_lab_config.json").write_text(json.dumps({
-        "ServerApp": {"open_browser": False, "allow_root": True, "port": port}, "LabApp": settings,
-        "MappingKernelManager": {"cull_idle_timeout": 60, "cull_interval": 10},  # a kernel goes when its browser has gone
-    }))
-    folders = {"JUPYTER_CONFIG_DIR": config, "JUPYTER_DATA_DIR": home / "data", "JUPYTER_RUNTIME_DIR": runtime, "IPYTHONDIR": home / "ipython",
-               "NSR_OUTPUTS": home / "outputs", "PYTHONPATH": ROOT}
+    settings = {
+        "app_settings_dir": str(project / ".venv" / "share" / "jupyter" / "lab" / "settings")
+    }  # where `make lab` writes
+    (config / "jupyter_lab_config.json").write_text(
+        json.dumps(
+            {
+                "ServerApp": {"open_browser": False, "allow_root": True, "port": port},
+                "LabApp": settings,
+                "MappingKernelManager": {
+                    "cull_idle_timeout": 60,
+                    "cull_interval": 10,
+                },  # a kernel goes when its browser has gone
+            }
+        )
+    )
+    folders = {
+        "JUPYTER_CONFIG_DIR": config,
+        "JUPYTER_DATA_DIR": home / "data",
+        "JUPYTER_RUNTIME_DIR": runtime,
+        "IPYTHONDIR": home / "ipython",
+        "NSR_OUTPUTS": home / "outputs",
+        "PYTHONPATH": ROOT,
+    }
     with open(home / "log.txt", "w") as log:
-        process = subprocess.Popen(["make", "lab"], cwd=project, env=os.environ | {k: str(v) for k, v in folders.items()}, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            ["make", "lab"],
+            cwd=project,
+            env=os.environ | {k: str(v) for k, v in folders.items()},
+            stdout=log,
+            stderr=log,
+        )
     try:
-        until(lambda: process.poll() is not None or list(runtime.glob("jpserver-*.json")), 300, "JupyterLab starts")
+        until(
+            lambda: process.poll() is not None or list(runtime.glob("jpserver-*.json")),
+            300,
+            "JupyterLab starts",
+        )
         assert process.poll() is None, (home / "log.txt").read_text()
         yield json.loads(next(runtime.glob("jpserver-*.json")).read_text())
     finally:
@@ -89,7 +128,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
 
 
 def texts(browser: Browser, selector: str) -> list[str]:
-    return browser.evaluate(f"[...document.querySelectorAll({json.dumps(selector)})].map(found => found.textContent)")
+    return browser.evaluate(
+        f"[...document.querySelectorAll({json.dumps(selector)})].map(found => found.textContent)"
+    )
 
 
 def named(selector: str, text: str) -> str:
@@ -110,7 +151,9 @@ def run_all(browser: Browser, n_cells: int) -> None:
     browser.wait_for(named(".lm-Menu-item", "Run All Cells"))
     browser.click(named(".lm-Menu-item", "Run All Cells"))
     numbered = r"[...document.querySelectorAll('.jp-CodeCell .jp-InputPrompt')].filter(prompt => /\[\d+\]/.test(prompt.textContent)).length"
-    browser.wait_for(f"{numbered} == {n_cells} || document.querySelector('[data-mime-type$=\"jupyter.error\"]')", PATIENCE)
+    browser.wait_for(
+        f"{numbered} == {n_cells} || document.querySelector('[data-mime-type$=\"jupyter.error\"]')", PATIENCE
+    )
 
 
 def move(browser: Browser, control: str, action: str) -> None:
@@ -129,7 +172,10 @@ def move(browser: Browser, control: str, action: str) -> None:
 def test_a_control_moves_its_picture_in_jupyterlab(name: str, server: dict, browser: Browser):
     label, there, back = CONTROLS[name]
     browser.open(f"{server['url']}lab/tree/{name}.py?reset&token={server['token']}")
-    run_all(browser, sum(cell.cell_type == "code" for cell in jupytext.read(runner.NOTEBOOKS / f"{name}.py").cells))
+    run_all(
+        browser,
+        sum(cell.cell_type == "code" for cell in jupytext.read(runner.NOTEBOOKS / f"{name}.py").cells),
+    )
     assert texts(browser, '[data-mime-type$="jupyter.error"]') == []
     control = f"{named('.widget-label', label)}.parentElement"
     whole = f"{control}.closest('.widget-interact')"
@@ -141,7 +187,9 @@ def test_a_control_moves_its_picture_in_jupyterlab(name: str, server: dict, brow
     browser.wait_for(f"({picture} ?? {json.dumps(first)}) != {json.dumps(first)}", PATIENCE)
     picture_of(browser, whole, f"{name}_after")
     move(browser, control, back)
-    browser.wait_for(f"{picture} == {json.dumps(first)}", PATIENCE)  # it depends on the control and on nothing else
+    browser.wait_for(
+        f"{picture} == {json.dumps(first)}", PATIENCE
+    )  # it depends on the control and on nothing else
     assert texts(browser, '[data-mime-type$="jupyter.error"], [data-mime-type$="jupyter.stderr"]') == []
     assert "Error displaying widget" not in "".join(texts(browser, ".jp-Notebook"))
     assert browser.errors == []
@@ -150,12 +198,15 @@ def test_a_control_moves_its_picture_in_jupyterlab(name: str, server: dict, brow
 
 # ---- the pages ----------------------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The book as a folder of pages: every chapter's text and code, not executed."""
     folder = tmp_path_factory.mktemp("site") / "tiny"
     for name, path in runner.notebooks().items():
-        metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.birth_certificate({}, seed=0, seconds=0.0)
+        metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.birth_certificate(
+            {}, seed=0, seconds=0.0
+        )
         runner.atomic_write(folder / name / "metrics.json", runner.to_json(metrics))
         jupytext.write(jupytext.read(path), folder / name / f"{name}.ipynb")
         pages.write_page(folder / name, path, metrics)
@@ -192,13 +243,19 @@ def test_the_book_can_be_leafed_through_and_its_mathematics_is_drawn(site: Path,
     browser.open((site / names[0] / f"{names[0]}.html").as_uri())
     for position, name in enumerate(names):
         browser.wait_for(f"location.pathname.endsWith('/{name}.html') && document.readyState == 'complete'")
-        boxes = browser.evaluate("[...document.querySelectorAll('math')].map(m => m.getBoundingClientRect()).map(box => [box.width, box.height])")
+        boxes = browser.evaluate(
+            "[...document.querySelectorAll('math')].map(m => m.getBoundingClientRect()).map(box => [box.width, box.height])"
+        )
         assert all(width > 1 and height > 1 for width, height in boxes), name
         n_formulas += len(boxes)
-        prose = browser.evaluate("(main => { main.querySelectorAll('pre, code').forEach(c => c.remove()); return main.textContent })"
-                                 "(document.querySelector('main').cloneNode(true))")
+        prose = browser.evaluate(
+            "(main => { main.querySelectorAll('pre, code').forEach(c => c.remove()); return main.textContent })"
+            "(document.querySelector('main').cloneNode(true))"
+        )
         assert re.findall(r"\$[^$\n]*\\\w+[^$\n]*\$", prose) == [], f"{name}: LaTeX that was not drawn"
-        assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is wider than the window"
+        assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
+            f"{name} is wider than the window"
+        )
         if position + 1 < len(names):
             browser.click("document.querySelector('a[rel=next]')")
     assert n_formulas > 100
@@ -209,9 +266,12 @@ def test_the_book_can_be_leafed_through_and_its_mathematics_is_drawn(site: Path,
 
 
 LIVE = "<script>window.sprung=1</script>"  # without spaces, which a formula would change
-TRAPS = {  # what stands on the page → whether the policy has to stop it, because somebody's notebook really says so
+# what stands on the page → whether the policy has to stop it, because somebody's notebook really says so
+TRAPS = {
     r"<table><tr><td>$\text{" + html.escape(LIVE) + r"}$</td></tr></table>": False,
-    r"<table><tr><td>$\text{" + html.escape("<img/src=x/onerror=window.sprung=1>") + r"}$</td></tr></table>": False,
+    r"<table><tr><td>$\text{"
+    + html.escape("<img/src=x/onerror=window.sprung=1>")
+    + r"}$</td></tr></table>": False,
     pd.DataFrame({"a": [LIVE, 2]})._repr_html_(): False,
     r"<p id='link'>$\href{javascript:window.sprung=1}{click}$</p>": False,
     LIVE: True,
@@ -225,14 +285,20 @@ TRAPS = {  # what stands on the page → whether the policy has to stop it, beca
 
 
 def test_nothing_on_a_page_runs_or_leaves_the_machine(tmp_path: Path, browser: Browser):
-    """Each trap is an output of a notebook, and its formula stands in the prose, too; the page is opened, and a link on it pressed."""
-    metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.birth_certificate({}, seed=0, seconds=0.0)
+    """Each trap is an output of a notebook, and its formula stands in the prose, too; the page is opened, and
+    a link on it pressed."""
+    metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.birth_certificate(
+        {}, seed=0, seconds=0.0
+    )
     source = tmp_path / "00_trap.py"
     source.write_text("# %% [markdown]\n# # A trap\n")
     for number, (trap, stopped) in enumerate(TRAPS.items()):
         output = nbformat.v4.new_output("display_data", data={"text/html": trap})
         formula = html.unescape("".join(re.findall(r"\$.*\$", trap)))
-        cells = [nbformat.v4.new_markdown_cell(f"# Prose\n\nIt says {formula}."), nbformat.v4.new_code_cell("1", outputs=[output])]
+        cells = [
+            nbformat.v4.new_markdown_cell(f"# Prose\n\nIt says {formula}."),
+            nbformat.v4.new_code_cell("1", outputs=[output]),
+        ]
         folder = tmp_path / str(number)
         folder.mkdir()
         nbformat.write(nbformat.v4.new_notebook(cells=cells), folder / "00_trap.ipynb")
@@ -240,7 +306,9 @@ def test_nothing_on_a_page_runs_or_leaves_the_machine(tmp_path: Path, browser: B
         browser.open(pages.write_page(folder, source, metrics).as_uri())
         if "link" in trap:
             browser.click("document.querySelector('#link').firstElementChild")
-        assert browser.evaluate("document.body.offsetHeight > 0 && document.querySelector('h1').textContent.startsWith('Prose')"), trap
+        assert browser.evaluate(
+            "document.body.offsetHeight > 0 && document.querySelector('h1').textContent.startsWith('Prose')"
+        ), trap
         assert browser.evaluate("typeof window.sprung") == "undefined", trap
         assert bool(browser.blocked) == stopped, (trap, browser.blocked)
         assert stays_here(browser), (trap, browser.requests)

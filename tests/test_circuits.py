@@ -1,4 +1,6 @@
-"""Circuits against direct computation: all inputs of small size, random larger ones, and the growth the proof needs."""
+"""Circuits against direct computation: all inputs of small size, random larger ones, and the growth the proof
+needs."""
+
 from itertools import product
 
 import numpy as np
@@ -16,7 +18,9 @@ def every_input(n: int) -> np.ndarray:
 def test_counting_gates_on_all_inputs(n):
     inputs = every_input(n)
     ones = inputs.sum(axis=1)
-    assert (run(circuits.majority(n), inputs)[:, 0] == (2 * ones > n)).all()  # false when half or more are false
+    assert (
+        run(circuits.majority(n), inputs)[:, 0] == (2 * ones > n)
+    ).all()  # false when half or more are false
     assert (run(circuits.counter(n), inputs).argmax(axis=1) == ones).all()
     assert (run(circuits.counter(n), inputs).sum(axis=1) == 1).all()
     assert (run(circuits.parity(n), inputs)[:, 0] == ones % 2).all()
@@ -25,7 +29,9 @@ def test_counting_gates_on_all_inputs(n):
 @pytest.mark.parametrize("n", range(1, 6))
 def test_comparison_on_all_inputs(n):
     inputs = every_input(2 * n)
-    assert (run(circuits.compare(n), inputs)[:, 0] == (inputs[:, :n].sum(axis=1) >= inputs[:, n:].sum(axis=1))).all()
+    assert (
+        run(circuits.compare(n), inputs)[:, 0] == (inputs[:, :n].sum(axis=1) >= inputs[:, n:].sum(axis=1))
+    ).all()
 
 
 def test_thresholds_are_majorities():
@@ -88,7 +94,9 @@ def test_or_elimination_on_all_formulae(n):
     assert out == [reduction.or_free(text) for text in texts]
     shorter = [text for size in range(1, n) for text in boolean.formulae(size)]
     if shorter:  # blanks at the end are read too
-        assert proof_circuits.decode(run(circuit, proof_circuits.encode(shorter, n))) == [reduction.or_free(t) for t in shorter]
+        assert proof_circuits.decode(run(circuit, proof_circuits.encode(shorter, n))) == [
+            reduction.or_free(t) for t in shorter
+        ]
 
 
 def test_or_elimination_on_long_formulae():
@@ -109,7 +117,11 @@ def test_prefix_order():
 
 def test_constant_depth_and_polynomial_size():
     sizes = np.array([8, 16, 32])
-    for build in (proof_circuits.bracket_matching, proof_circuits.or_elimination, proof_circuits.prefix_order):
+    for build in (
+        proof_circuits.bracket_matching,
+        proof_circuits.or_elimination,
+        proof_circuits.prefix_order,
+    ):
         family = [build(int(n)) for n in sizes]
         assert len({depth(circuit) for circuit in family}) == 1
         exponents = np.diff(np.log2([size(circuit) for circuit in family]))
@@ -147,7 +159,9 @@ def test_lookup_knows_one_size_by_heart():
     for n in (5, 9, 12):
         texts = list(boolean.formulae(n))
         circuit = proof_circuits.lookup(n)
-        assert (run(circuit, proof_circuits.encode(texts, n))[:, 0] == [boolean.value(text) for text in texts]).all()
+        assert (
+            run(circuit, proof_circuits.encode(texts, n))[:, 0] == [boolean.value(text) for text in texts]
+        ).all()
         assert depth(circuit) == 2
 
 

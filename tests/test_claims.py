@@ -1,4 +1,5 @@
-"""The claims: malformed ones get a sentence, numbers are what one counts by hand, and every verdict can come out either way."""
+"""The claims: malformed ones get a sentence, numbers are what one counts by hand, and every verdict can come
+out either way."""
 
 import math
 from pathlib import Path
@@ -8,25 +9,47 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from nsr.evidence import claims, comparison, paper, anytime
-from nsr.evidence.novelty import TrainingSet
+from nsr.data.problems import Problem
+from nsr.evidence import anytime, claims, comparison, paper
 from nsr.evidence.claims import ClaimError, judge, measure_check, paper_number, parse_terms, read_claims
 from nsr.evidence.comparison import KEY, at_equal_cost, flagged, layout, read_rows, row_of
+from nsr.evidence.novelty import TrainingSet
 from nsr.search.oracle import Oracle
-from nsr.data.problems import Problem
 from nsr.search.result import Result
 from nsr.search.strategies import names
 
 GOOD = "- {id: a, says: b, where: c, checks: [{number: novel(beam 5), above: 1}]}"
 
 
-def lines(strategy: str, beam_size: int, novel, accurate, test_set: str = "not_included", first: int = 0, candidates: int = 5) -> pd.DataFrame:
+def lines(
+    strategy: str,
+    beam_size: int,
+    novel,
+    accurate,
+    test_set: str = "not_included",
+    first: int = 0,
+    candidates: int = 5,
+) -> pd.DataFrame:
     """A row of the table, flag by flag."""
     n = len(novel)
-    return flagged(pd.DataFrame({
-        "strategy": strategy, "beam_size": beam_size, "test_set": test_set, "seed": 0, "problem": [f"p{i + first}" for i in range(n)],
-        "truth": [f"x{i + first}" for i in range(n)], "answer": "x1", "answer_length": 1, "novel": list(map(bool, novel)),
-        "r2": np.where(accurate, 0.999, 0.5), "candidates": candidates, "run": f"{strategy}{beam_size}{test_set}"}))
+    return flagged(
+        pd.DataFrame(
+            {
+                "strategy": strategy,
+                "beam_size": beam_size,
+                "test_set": test_set,
+                "seed": 0,
+                "problem": [f"p{i + first}" for i in range(n)],
+                "truth": [f"x{i + first}" for i in range(n)],
+                "answer": "x1",
+                "answer_length": 1,
+                "novel": list(map(bool, novel)),
+                "r2": np.where(accurate, 0.999, 0.5),
+                "candidates": candidates,
+                "run": f"{strategy}{beam_size}{test_set}",
+            }
+        )
+    )
 
 
 def check(number: str, **bound) -> claims.Check:
@@ -43,6 +66,7 @@ def rng():
 
 
 # ---- reading ------------------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize(
     ("text", "expected"),
@@ -62,12 +86,18 @@ def rng():
         (GOOD.replace("above: 1", "above: true"), ["wants a number"]),
         (GOOD.replace("above: 1", "between: [2, 1]"), ["two numbers in order"]),
         (GOOD.replace("number: novel(beam 5)", "correlation: novel"), ["novel with accurate"]),
-        (GOOD.replace("number:", "correlation: novel with accurate, number:"), ["either a number or a correlation"]),
+        (
+            GOOD.replace("number:", "correlation: novel with accurate, number:"),
+            ["either a number or a correlation"],
+        ),
         (GOOD.replace("novel(", "new("), ["nothing is called 'new'", "novel, accurate"]),
         (GOOD.replace("beam 5", "ray 5"), ["'ray' is no strategy", "gvs+tpsr"]),
         (GOOD.replace("beam 5", "beam"), ["'beam' needs a beam size"]),
         (GOOD.replace("beam 5", "beam five"), ["cannot read"]),
-        (GOOD.replace("novel(beam 5)", "'novel(beam 5, somewhere)'"), ["'somewhere'", "not_included, baseline"]),
+        (
+            GOOD.replace("novel(beam 5)", "'novel(beam 5, somewhere)'"),
+            ["'somewhere'", "not_included, baseline"],
+        ),
         (GOOD.replace("novel(beam 5)", "novel(beam 5) novel(beam 1)"), ["cannot read 'novel(beam 1)'"]),
         (GOOD.replace("novel(beam 5)", "__import__('os')"), ["cannot read"]),
         (GOOD.replace("novel(beam 5)", "''"), ["without a number"]),
@@ -85,32 +115,55 @@ def test_a_malformed_claim_gets_a_sentence(tmp_path: Path, text: str, expected):
 
 def test_the_book_has_the_claims_it_promised_and_the_papers_table_agrees_where_it_has_numbers():
     found = {claim.id: claim for claim in read_claims()}
-    assert {"reproduction_dominates", "gap_to_baseline", "beams_raise_accuracy_more_than_novelty", "feedback_raises_novelty",
-            "novel_tpsr_answers_are_rarely_accurate", "gvs_raises_both", "both_together_is_highest", "only_positives_and_all_raise_novelty",
-            "only_large_beams_help_on_baseline", "weakly_correlated", "beam_is_most_accurate_at_equal_candidates"} <= set(found)
+    assert {
+        "reproduction_dominates",
+        "gap_to_baseline",
+        "beams_raise_accuracy_more_than_novelty",
+        "feedback_raises_novelty",
+        "novel_tpsr_answers_are_rarely_accurate",
+        "gvs_raises_both",
+        "both_together_is_highest",
+        "only_positives_and_all_raise_novelty",
+        "only_large_beams_help_on_baseline",
+        "weakly_correlated",
+        "beam_is_most_accurate_at_equal_candidates",
+    } <= set(found)
     for claim in found.values():
         for one in claim.checks:
             value = paper_number(one)
             holds = math.isnan(value) or one.low < value < one.high
-            assert holds != (claim.id == "tpsr_lowers_accuracy_at_equal_beam"), (claim.id, one.text, value)  # the paper's own slip
+            assert holds != (claim.id == "tpsr_lowers_accuracy_at_equal_beam"), (
+                claim.id,
+                one.text,
+                value,
+            )  # the paper's own slip
 
 
 def test_terms_are_read_as_they_are_written():
-    terms = parse_terms("accurate(gvs+tpsr 1, baseline) - 2.5 novel(nsrwh-all 5) + accurate_if_novel(beam @ tpsr 3)")
+    terms = parse_terms(
+        "accurate(gvs+tpsr 1, baseline) - 2.5 novel(nsrwh-all 5) + accurate_if_novel(beam @ tpsr 3)"
+    )
     assert [(t.factor, t.measure, t.strategy, t.beam_size, t.test_set, t.equal_cost) for t in terms] == [
-        (1.0, "accurate", "gvs+tpsr", 1, "baseline", False), (-2.5, "novel", "nsrwh-all", 5, "not_included", False),
-        (1.0, "accurate_if_novel", "tpsr", 3, "not_included", True)]
+        (1.0, "accurate", "gvs+tpsr", 1, "baseline", False),
+        (-2.5, "novel", "nsrwh-all", 5, "not_included", False),
+        (1.0, "accurate_if_novel", "tpsr", 3, "not_included", True),
+    ]
 
 
 # ---- numbers ------------------------------------------------------------------------------------------------------------------
+
 
 def test_numbers_are_those_counted_by_hand(rng):
     flags = rng.random((4, 60)) < 0.4
     rows = pd.concat([lines("beam", 5, flags[0], flags[1]), lines("tpsr", 1, flags[2], flags[3])])
     both = sum(n and a for n, a in zip(flags[2], flags[3]))
-    by_hand = {"novel(beam 5)": sum(flags[0]) / 60, "copied(tpsr 1)": 1 - sum(flags[2]) / 60, "novel_accurate(tpsr 1)": both / 60,
-               "accurate_if_novel(tpsr 1)": both / sum(flags[2]),
-               "accurate(tpsr 1) - 2 novel(beam 5)": (sum(flags[3]) - 2 * sum(flags[0])) / 60}
+    by_hand = {
+        "novel(beam 5)": sum(flags[0]) / 60,
+        "copied(tpsr 1)": 1 - sum(flags[2]) / 60,
+        "novel_accurate(tpsr 1)": both / 60,
+        "accurate_if_novel(tpsr 1)": both / sum(flags[2]),
+        "accurate(tpsr 1) - 2 novel(beam 5)": (sum(flags[3]) - 2 * sum(flags[0])) / 60,
+    }
     for text, value in by_hand.items():
         estimate, n, _ = measure_check(check(text, above=0), rows, rng)
         assert estimate.value == pytest.approx(100 * value) and n == 60
@@ -128,9 +181,13 @@ def test_a_paired_interval_is_the_one_of_the_books(rng):
     assert estimate.low == pytest.approx(100 * (only_a - only_b - half), abs=1.0)
     assert estimate.high == pytest.approx(100 * (only_a - only_b + half), abs=1.0)
     assert p_value == pytest.approx(stats.binomtest(int(sum(a & ~b)), int(sum(a ^ b))).pvalue)
-    apart = pd.concat([lines("beam", 5, a, a), lines("tpsr", 1, rng.permutation(b), b)])  # the same shares of other problems
+    apart = pd.concat(
+        [lines("beam", 5, a, a), lines("tpsr", 1, rng.permutation(b), b)]
+    )  # the same shares of other problems
     wide, _, _ = measure_check(check("novel(beam 5) - novel(tpsr 1)", above=0), apart, rng)
-    assert wide.value == pytest.approx(estimate.value) and wide.high - wide.low > 1.2 * (estimate.high - estimate.low)
+    assert wide.value == pytest.approx(estimate.value) and wide.high - wide.low > 1.2 * (
+        estimate.high - estimate.low
+    )
 
 
 def test_intervals_cover_the_truth_as_often_as_they_say(rng, monkeypatch: pytest.MonkeyPatch):
@@ -149,7 +206,9 @@ def test_intervals_cover_the_truth_as_often_as_they_say(rng, monkeypatch: pytest
 def test_different_sets_are_drawn_independently(rng):
     a, b = rng.random(200) < 0.7, rng.random(150) < 0.4
     rows = pd.concat([lines("beam", 5, a, a, "baseline"), lines("beam", 5, b, b)])
-    estimate, n, p_value = measure_check(check("accurate(beam 5, baseline) - accurate(beam 5)", above=0), rows, rng)
+    estimate, n, p_value = measure_check(
+        check("accurate(beam 5, baseline) - accurate(beam 5)", above=0), rows, rng
+    )
     error = math.sqrt(a.var() / 200 + b.var() / 150)
     assert (estimate.high - estimate.low) / 100 == pytest.approx(2 * 1.96 * error, rel=0.15)
     assert n == 150 and math.isnan(p_value)
@@ -160,14 +219,21 @@ def test_only_common_problems_count(rng):
     rows = pd.concat([lines("beam", 5, a, a), lines("tpsr", 1, b, b, first=30)])
     estimate, n, _ = measure_check(check("novel(tpsr 1) - novel(beam 5)", above=0), rows, rng)
     assert n == 20 and estimate.value == pytest.approx(100 * (b[:20].mean() - a[30:].mean()))
-    elsewhere = rows.assign(truth=np.where(rows.strategy == "beam", "other", rows.truth))  # the same names, other problems
+    elsewhere = rows.assign(
+        truth=np.where(rows.strategy == "beam", "other", rows.truth)
+    )  # the same names, other problems
     assert measure_check(check("novel(tpsr 1) - novel(beam 5)", above=0), elsewhere, rng)[1] == 0
 
 
 def test_beam_search_at_equal_cost_lies_between_its_sizes(rng):
     flags = rng.random((3, 40)) < 0.5
-    rows = pd.concat([lines("beam", 1, flags[0], flags[0], candidates=1), lines("beam", 100, flags[1], flags[1], candidates=100),
-                      lines("gvs", 5, flags[2], flags[2], candidates=10)])
+    rows = pd.concat(
+        [
+            lines("beam", 1, flags[0], flags[0], candidates=1),
+            lines("beam", 100, flags[1], flags[1], candidates=100),
+            lines("gvs", 5, flags[2], flags[2], candidates=10),
+        ]
+    )
     equal = at_equal_cost(row_of(rows, "beam"), 10)  # half-way in the logarithm
     assert np.allclose(equal.novel, (flags[0].astype(float) + flags[1]) / 2)
     estimate, _, _ = measure_check(check("novel(gvs 5) - novel(beam @ gvs 5)", above=0), rows, rng)
@@ -185,19 +251,26 @@ def test_the_correlation_over_rows_is_pearsons(rng):
     estimate, n, p_value = measure_check(one, rows, rng)
     means = np.array([[part.novel.mean(), part.accurate.mean()] for part in parts])
     expected = stats.pearsonr(*means.T)
-    assert n == 200 and estimate.value == pytest.approx(expected.statistic) and p_value == pytest.approx(expected.pvalue)
+    assert (
+        n == 200
+        and estimate.value == pytest.approx(expected.statistic)
+        and p_value == pytest.approx(expected.pvalue)
+    )
     assert estimate.low < estimate.value < estimate.high
     assert measure_check(one, pd.concat(parts[1:]), rng)[1] == 0  # a row is missing
 
 
 def test_a_correlation_is_judged_over_strategies(rng):
-    """However well the problems tell the shares, seventeen strategies are seventeen points: Fisher's z has standard error 1/√14."""
+    """However well the problems tell the shares, seventeen strategies are seventeen points: Fisher's z has
+    standard error 1/√14."""
     their = list(paper.table()[["strategy", "beam_size"]].itertuples(index=False, name=None))
     shares = rng.random((len(their), 2))
     one = claims._check({"correlation": "novel with accurate", "between": [-0.5, 0.5]}, "A claim")
     found = {}
     for n in (100, 1000):
-        rows = pd.concat(lines(*name, np.arange(n) < p * n, np.arange(n) < q * n) for name, (p, q) in zip(their, shares))
+        rows = pd.concat(
+            lines(*name, np.arange(n) < p * n, np.arange(n) < q * n) for name, (p, q) in zip(their, shares)
+        )
         found[n] = measure_check(one, rows, rng)[0]
         z, half = math.atanh(found[n].value), stats.norm.ppf(0.975) / math.sqrt(len(their) - 3)
         assert found[n][1:] == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
@@ -206,15 +279,20 @@ def test_a_correlation_is_judged_over_strategies(rng):
 
 # ---- verdicts -----------------------------------------------------------------------------------------------------------------
 
+
 def test_every_verdict_can_happen(rng):
     yes, no = np.ones(100, bool), np.zeros(100, bool)
     coin = np.arange(100) % 2 == 0
     rows = pd.concat([lines("beam", 5, no, coin), lines("tpsr", 1, yes, ~coin)])
-    for one, expected in ((check("novel(tpsr 1) - novel(beam 5)", above=10), "holds"), (check("novel(tpsr 1) - novel(beam 5)", below=10), "fails"),
-                          (check("accurate(tpsr 1) - accurate(beam 5)", above=0), "undecided"),
-                          (check("accurate(beam 5)", between=[30, 70]), "holds"), (check("accurate(beam 5)", between=[80, 90]), "fails"),
-                          (check("accurate(gvs 5)", above=0), "not measured yet"),
-                          (check("accurate_if_novel(beam 5)", below=10), "undecided")):  # nothing was novel: nothing is known
+    for one, expected in (
+        (check("novel(tpsr 1) - novel(beam 5)", above=10), "holds"),
+        (check("novel(tpsr 1) - novel(beam 5)", below=10), "fails"),
+        (check("accurate(tpsr 1) - accurate(beam 5)", above=0), "undecided"),
+        (check("accurate(beam 5)", between=[30, 70]), "holds"),
+        (check("accurate(beam 5)", between=[80, 90]), "fails"),
+        (check("accurate(gvs 5)", above=0), "not measured yet"),
+        (check("accurate_if_novel(beam 5)", below=10), "undecided"),
+    ):  # nothing was novel: nothing is known
         (line,) = judge(claim(one), rows, rng).to_dict("records")
         assert line["verdict"] == line["claim_verdict"] == expected, one
 
@@ -228,24 +306,41 @@ def test_three_problems_settle_nothing(rng):
 def test_a_claim_is_as_good_as_its_weakest_check(rng):
     yes, no = np.ones(100, bool), np.zeros(100, bool)
     rows = pd.concat([lines("beam", 5, no, no), lines("tpsr", 1, yes, no)])
-    good, bad, absent = (check(text, above=10) for text in ("novel(tpsr 1) - novel(beam 5)", "accurate(tpsr 1)", "novel(gvs 1)"))
-    for checks, expected in (((good,), "holds"), ((good, absent), "not measured yet"), ((good, bad, absent), "fails")):
+    good, bad, absent = (
+        check(text, above=10)
+        for text in ("novel(tpsr 1) - novel(beam 5)", "accurate(tpsr 1)", "novel(gvs 1)")
+    )
+    for checks, expected in (
+        ((good,), "holds"),
+        ((good, absent), "not measured yet"),
+        ((good, bad, absent), "fails"),
+    ):
         table = judge(claim(*checks), rows, rng)
         assert set(table.claim_verdict) == {expected} and len(table) == len(checks)
 
 
 # ---- the rows, their names, and traces ----------------------------------------------------------------------------------------
 
-def test_rows_come_from_the_readers_sweep_first_and_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+
+def test_rows_come_from_the_readers_sweep_first_and_each_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     places = {"beam": tmp_path / "beam.csv", "tpsr": tmp_path / "tpsr.csv"}
     monkeypatch.setattr(comparison, "OUTPUTS", tmp_path)
     monkeypatch.setattr(comparison, "results_path", lambda name, scale: places[name])
     with pytest.raises(FileNotFoundError, match="sweep"):
         read_rows("laptop", ("beam", "tpsr"))
-    first, second = lines("beam", 5, [True, False], [True, True]), lines("beam", 1, [False, False], [False, False])
+    first, second = (
+        lines("beam", 5, [True, False], [True, True]),
+        lines("beam", 1, [False, False], [False, False]),
+    )
     pd.concat([first, second, first.assign(run="again")]).to_csv(places["beam"], index=False)
     rows, sources = read_rows("laptop", ("beam", "tpsr"))
-    assert len(rows) == 4 and not rows.duplicated([*KEY, "beam_size"]).any() and sources.loc["tpsr", "made"] == "not measured yet"
+    assert (
+        len(rows) == 4
+        and not rows.duplicated([*KEY, "beam_size"]).any()
+        and sources.loc["tpsr", "made"] == "not measured yet"
+    )
     own = tmp_path / "laptop" / "sweeps" / "table_rows.csv.gz"
     own.parent.mkdir(parents=True)
     lines("beam", 5, [False, False], [True, True]).to_csv(own, index=False)
@@ -255,9 +350,17 @@ def test_rows_come_from_the_readers_sweep_first_and_each_once(tmp_path: Path, mo
 
 
 def test_the_layout_is_the_papers_and_then_ours():
-    rows = pd.concat([lines("local", 0, [True], [True]), lines("beam", 5, [True], [True]), lines("beam", 3, [True], [True])])
+    rows = pd.concat(
+        [
+            lines("local", 0, [True], [True]),
+            lines("beam", 5, [True], [True]),
+            lines("beam", 3, [True], [True]),
+        ]
+    )
     names_ = layout(rows)
-    assert names_[:17] == list(paper.table()[["strategy", "beam_size"]].itertuples(index=False, name=None)) and names_[17:] == [("local", 0)]
+    assert names_[:17] == list(
+        paper.table()[["strategy", "beam_size"]].itertuples(index=False, name=None)
+    ) and names_[17:] == [("local", 0)]
 
 
 def test_names_make_the_strategies_that_carry_them():
@@ -288,7 +391,9 @@ def test_a_trace_tells_what_stopping_earlier_would_have_answered():
         found = anytime.share_at([text, "", math.nan], range(7), "candidates", what)
         for n, share in enumerate(found):
             best = result.best_at(candidates=n)
-            flag = best is not None and (training.novelty(best.prefix)["novel"] if what == "novel" else best.r2 > 0.99)
+            flag = best is not None and (
+                training.novelty(best.prefix)["novel"] if what == "novel" else best.r2 > 0.99
+            )
             assert share == pytest.approx(flag / 3)
     assert anytime.share_at([text], [34, 35], "tokens").tolist() == [0, 1]
     searches = pd.DataFrame({"trace": [text] * 6})
@@ -302,5 +407,9 @@ def test_the_papers_rows_are_complete():
     table = paper.table()
     assert len(table) == 17 and table.bold.sum() == 9
     assert ((table[list(paper.CELLS)].sum(axis=1) - 100).abs() < 0.04).all()
-    assert paper.rows("beam")[5].novel == pytest.approx(2.90) and paper.rows("beam")[5].accurate == pytest.approx(18.26)
-    assert paper.denominators(paper.Cells(25.0, 25.0, 25.0, 25.0))[0] == 140 and not paper.denominators(paper.Cells(25.0, 25.0, 25.0, 25.1))
+    assert paper.rows("beam")[5].novel == pytest.approx(2.90) and paper.rows("beam")[
+        5
+    ].accurate == pytest.approx(18.26)
+    assert paper.denominators(paper.Cells(25.0, 25.0, 25.0, 25.0))[0] == 140 and not paper.denominators(
+        paper.Cells(25.0, 25.0, 25.0, 25.1)
+    )

@@ -1,4 +1,6 @@
-"""The classroom: stubs keep what they should. That every check accepts the solution and nothing else is seen in tests/test_notebooks.py."""
+"""The classroom: stubs keep what they should. That every check accepts the solution and nothing else is seen
+in tests/test_notebooks.py."""
+
 from pathlib import Path
 
 import jupytext
@@ -26,7 +28,9 @@ def test_every_notebook_has_the_three_rungs_in_order(path: Path):
 def test_the_student_copy_differs_in_the_exercises_only(path: Path):
     full = jupytext.read(path)
     made = classroom.student(full)
-    spoilers = [cell for cell in full.cells if cell.cell_type == "markdown" and classroom.tagged(cell, "solution")]
+    spoilers = [
+        cell for cell in full.cells if cell.cell_type == "markdown" and classroom.tagged(cell, "solution")
+    ]
     kept = [cell for cell in full.cells if cell not in spoilers]
     assert len(made.cells) == len(kept)
     for ours, theirs in zip(kept, made.cells):
@@ -43,8 +47,12 @@ def test_a_student_copy_stops_at_its_first_exercise(nsr_command, tmp_path: Path)
     done = nsr_command("student", "12", "--to", str(tmp_path / "class"))
     assert done.returncode == 0, done.stderr
     copy = tmp_path / "class" / "12_pac_guarantee.ipynb"
-    first = next(i for i, cell in enumerate(nbformat.read(copy, as_version=4).cells) if classroom.tagged(cell, "check"))
-    status, error = kernel.execute(copy, tmp_path / "run", runner.params("tiny")["12_pac_guarantee"], limit=120)
+    first = next(
+        i for i, cell in enumerate(nbformat.read(copy, as_version=4).cells) if classroom.tagged(cell, "check")
+    )
+    status, error = kernel.execute(
+        copy, tmp_path / "run", runner.params("tiny")["12_pac_guarantee"], limit=120
+    )
     assert status == "failed" and "Your turn: more_than_doubles" in error
     assert error.startswith(f"Cell {first + 2} failed")  # one more: Papermill's cell with the parameters
 
@@ -57,17 +65,30 @@ def test_the_teacher_copy_has_a_plan_and_all_solutions(nsr_command, tmp_path: Pa
     assert sum(classroom.tagged(cell, "solution") and cell.cell_type == "code" for cell in cells) == 3
 
 
-@pytest.mark.parametrize("solution, names, expected", [
-    ("x = 1\ny: int = x + 1", ["y"], "# Your turn: y.\n\ny = ..."),
-    ("import math\nfor i in range(3):\n    last = i", ["last"], "# Your turn: last.\nimport math\n\nlast = ..."),
-    ("def f(a, *, b: int = 2):\n    '''Says what.'''\n    return a", ["f"],
-     "# Your turn: f.\n\ndef f(a, *, b: int=2):\n    \"\"\"Says what.\"\"\"\n    raise NotImplementedError('Your turn: f.')"),
-])
+@pytest.mark.parametrize(
+    "solution, names, expected",
+    [
+        ("x = 1\ny: int = x + 1", ["y"], "# Your turn: y.\n\ny = ..."),
+        (
+            "import math\nfor i in range(3):\n    last = i",
+            ["last"],
+            "# Your turn: last.\nimport math\n\nlast = ...",
+        ),
+        (
+            "def f(a, *, b: int = 2):\n    '''Says what.'''\n    return a",
+            ["f"],
+            '# Your turn: f.\n\ndef f(a, *, b: int=2):\n    """Says what."""\n    raise NotImplementedError(\'Your turn: f.\')',
+        ),
+    ],
+)
 def test_stub(solution: str, names: list[str], expected: str):
     assert classroom.stub(solution, names) == expected
 
 
 def test_a_solution_without_a_check_is_an_error():
-    cells = [nbformat.v4.new_code_cell("a = 1", metadata={"tags": ["solution"]}), nbformat.v4.new_code_cell("a")]
+    cells = [
+        nbformat.v4.new_code_cell("a = 1", metadata={"tags": ["solution"]}),
+        nbformat.v4.new_code_cell("a"),
+    ]
     with pytest.raises(runner.LabError, match="no check follows"):
         classroom.exercises(nbformat.v4.new_notebook(cells=cells))

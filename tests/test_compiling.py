@@ -1,4 +1,5 @@
-"""Machine code is only ever loaded from a folder that nobody else can write; numba would execute whatever lies there."""
+"""Machine code is only ever loaded from a folder that nobody else can write; numba would execute whatever
+lies there."""
 
 import os
 import pickle
@@ -11,8 +12,8 @@ import textwrap
 from pathlib import Path
 
 import pytest
-
 from conftest import ROOT
+
 from nsr.numbers import compiling
 
 unix = pytest.mark.skipif(not hasattr(os, "getuid"), reason="folders have no owner here")
@@ -89,7 +90,9 @@ def test_a_temporary_folder_where_anybody_may_rename_is_refused(temporary: Path)
 
 @unix
 @pytest.mark.parametrize("spoil", [a_link, writable_by_others, somebody_elses])
-def test_a_folder_beside_the_package_that_others_could_write_is_passed_over(temporary: Path, tmp_path: Path, monkeypatch, spoil):
+def test_a_folder_beside_the_package_that_others_could_write_is_passed_over(
+    temporary: Path, tmp_path: Path, monkeypatch, spoil
+):
     beside = tmp_path / "package" / "numba-0"
     monkeypatch.setattr(compiling, "beside_the_package", lambda: beside)
     assert compiling.cache_folder() == beside and stat.S_IMODE(beside.stat().st_mode) == 0o700
@@ -99,7 +102,9 @@ def test_a_folder_beside_the_package_that_others_could_write_is_passed_over(temp
 
 @unix
 def test_nothing_in_a_refused_folder_is_executed_and_the_answer_is_the_same(tmp_path: Path):
-    """The package is copied to where nothing can be written, the cache is filled, and every file in it becomes a trap."""
+    """The package is copied to where nothing can be written, the cache is filled, and every file in it
+    becomes a trap."""
+
     class Trap:
         def __reduce__(self):
             return os.system, (f"touch '{sprung}'",)
@@ -120,10 +125,14 @@ def test_nothing_in_a_refused_folder_is_executed_and_the_answer_is_the_same(tmp_
         from nsr.numbers.least_squares import dot
         print(dot(np.arange(3.0)[None], 0, np.arange(3.0)[None], 0))
     """)
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | {"PYTHONPATH": str(ROOT)}
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | {
+        "PYTHONPATH": str(ROOT)
+    }
 
     def run() -> subprocess.CompletedProcess:
-        return subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+        return subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300
+        )
 
     first = run()
     assert first.returncode == 0 and first.stdout == "5.0\n" and first.stderr == "", first.stderr

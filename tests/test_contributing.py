@@ -1,4 +1,5 @@
 """What CONTRIBUTING.md shows works as it stands there."""
+
 import re
 from pathlib import Path
 
@@ -8,10 +9,14 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_the_strategy_of_the_guide_runs(monkeypatch, capsys):
-    strategy, measuring = re.findall(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL)
+    strategy, measuring = re.findall(
+        r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL
+    )
     assert len(strategy.strip().splitlines()) <= 30
     tiny = nsr.evidence.measuring.network_for("")
-    monkeypatch.setattr(nsr.evidence.measuring, "network_for", lambda name: tiny)  # the guide's own network takes longer
+    monkeypatch.setattr(
+        nsr.evidence.measuring, "network_for", lambda name: tiny
+    )  # the guide's own network takes longer
     names: dict = {}
     exec(compile(strategy, "CONTRIBUTING.md", "exec"), names)
     exec(compile(measuring, "CONTRIBUTING.md", "exec"), names)

@@ -1,4 +1,6 @@
-"""Beam search against brute force: enumeration of a toy language, a plain one-problem beam search, and the full forward pass."""
+"""Beam search against brute force: enumeration of a toy language, a plain one-problem beam search, and the
+full forward pass."""
+
 import itertools
 import math
 
@@ -7,10 +9,10 @@ import pytest
 import torch
 from fake_network import TOY, FakeNetwork
 
-from nsr.search import decoding
-from nsr.search.decoding import Complete, Job, NextTokens, complete, decoder_input, next_tokens
 from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, is_valid
 from nsr.network.model import Config, Network
+from nsr.search import decoding
+from nsr.search.decoding import Complete, Job, NextTokens, complete, decoder_input, next_tokens
 
 BODY = ("C", "x1", "x2", "add", "sin")
 MEMORY = torch.tensor([0.5, 1.5, 2.5])[:, None, None]
@@ -49,7 +51,10 @@ def same(found, expected):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5, 1.0, -0.5])
-@pytest.mark.parametrize("prefix, prompt", [((), ()), (("add",), ()), (("add", "sin"), (("x1",), ("sin", "x2"))), (("sin", "x1"), ())])
+@pytest.mark.parametrize(
+    "prefix, prompt",
+    [((), ()), (("add",), ()), (("add", "sin"), (("x1",), ("sin", "x2"))), (("sin", "x1"), ())],
+)
 def test_a_beam_as_wide_as_the_space_is_exact(alpha, prefix, prompt):
     network = FakeNetwork()
     everything = enumerated(network, 1.5, prefix, prompt, alpha=alpha)
@@ -58,7 +63,8 @@ def test_a_beam_as_wide_as_the_space_is_exact(alpha, prefix, prompt):
 
 
 def test_stopping_early_loses_nothing():
-    """stop="bound" with b results asked of a beam that holds all live hypotheses: compare with the top of the enumeration."""
+    """stop="bound" with b results asked of a beam that holds all live hypotheses: compare with the top of the
+    enumeration."""
     network = FakeNetwork(sharpness=4.0)
     for value, memory in ((0.5, 0), (1.5, 1), (2.5, 2)):
         for alpha in (0.0, 1.0):
@@ -116,8 +122,15 @@ def test_narrow_beams_follow_the_algorithm(b, stop):
 def test_mixed_jobs_equal_single_ones(monkeypatch):
     """Different prefixes, prompts, sizes and lengths in one call, in small chunks."""
     network = FakeNetwork()
-    requests = [Complete((), 3), Complete(("add",), 3), Complete(("add", "x1"), 2, (("sin", "x1"),)), Complete(("x1",), 3),
-                Complete(("add", "sin"), 3, max_len=6), Complete((), 3, masked=False, max_len=4), Complete((), 1, stop="enough")]
+    requests = [
+        Complete((), 3),
+        Complete(("add",), 3),
+        Complete(("add", "x1"), 2, (("sin", "x1"),)),
+        Complete(("x1",), 3),
+        Complete(("add", "sin"), 3, max_len=6),
+        Complete((), 3, masked=False, max_len=4),
+        Complete((), 1, stop="enough"),
+    ]
     jobs = [Job(request, i % 3, 1 + i % 2) for i, request in enumerate(requests)]
     alone = [complete(network, TOY, MEMORY, [job]) for job in jobs]
     monkeypatch.setattr(decoding, "ROWS", 7)
@@ -159,8 +172,14 @@ def test_bad_options_are_refused():
 
 def test_next_tokens_are_log_probabilities():
     network = FakeNetwork()
-    requests = [NextTokens(()), NextTokens(("sin", "x1")), NextTokens(("add",), (("x1",),)), NextTokens((), masked=False),
-                NextTokens(("add", "x1"), max_len=3), NextTokens(("x1", "x1"))]
+    requests = [
+        NextTokens(()),
+        NextTokens(("sin", "x1")),
+        NextTokens(("add",), (("x1",),)),
+        NextTokens((), masked=False),
+        NextTokens(("add", "x1"), max_len=3),
+        NextTokens(("x1", "x1")),
+    ]
     answers, cost = next_tokens(network, TOY, MEMORY, [Job(r, 1, 2) for r in requests])
     assert {t for t, _ in answers[0]} == set(BODY)
     assert [t for t, _ in answers[1]] == [END]
@@ -170,7 +189,9 @@ def test_next_tokens_are_log_probabilities():
     for request, answer in zip(requests[:4], answers):
         assert [p for _, p in answer] == sorted((p for _, p in answer), reverse=True)
         for token, p in answer:
-            assert math.isclose(p, log_prob(network, 1.5, request.prefix, (token,), request.prompt, end=False), abs_tol=1e-9)
+            assert math.isclose(
+                p, log_prob(network, 1.5, request.prefix, (token,), request.prompt, end=False), abs_tol=1e-9
+            )
 
 
 def test_decoder_input_is_prompt_start_prefix():
@@ -180,10 +201,15 @@ def test_decoder_input_is_prompt_start_prefix():
 
 def test_with_a_real_network_the_scores_are_those_of_the_full_pass():
     torch.manual_seed(0)
-    network = Network(Config(vocabulary=len(SIMPLIFIED), width=32, heads=2, positions=40, embedding_std=1.0)).eval()
+    network = Network(
+        Config(vocabulary=len(SIMPLIFIED), width=32, heads=2, positions=40, embedding_std=1.0)
+    ).eval()
     memory = network.encode(torch.randn(3, 20, 6), None).detach()
-    jobs = [Job(Complete(prefix, 10, prompt, max_len=20), m, 5)
-            for m in range(3) for prefix, prompt in (((), ()), (("add", "sin"), (("x1",),)))]
+    jobs = [
+        Job(Complete(prefix, 10, prompt, max_len=20), m, 5)
+        for m in range(3)
+        for prefix, prompt in (((), ()), (("add", "sin"), (("x1",),)))
+    ]
     answers, _ = complete(network, SIMPLIFIED, memory, jobs)
     for job, found in zip(jobs, answers):
         assert len(found) == 10 and len({h.prefix for h in found}) == 10
@@ -191,7 +217,11 @@ def test_with_a_real_network_the_scores_are_those_of_the_full_pass():
             start = decoder_input(SIMPLIFIED, job.request.prefix, job.request.prompt)
             ids = decoder_input(SIMPLIFIED, h.prefix, job.request.prompt) + [SIMPLIFIED.ids[END]]
             with torch.no_grad():
-                logs = network.decode(memory[job.memory : job.memory + 1], torch.tensor([ids[:-1]]))[0].double().log_softmax(-1)
+                logs = (
+                    network.decode(memory[job.memory : job.memory + 1], torch.tensor([ids[:-1]]))[0]
+                    .double()
+                    .log_softmax(-1)
+                )
             expected = sum(float(logs[i - 1, ids[i]]) for i in range(len(start), len(ids)))
             assert math.isclose(h.log_prob, expected, abs_tol=1e-3)
             assert math.isclose(h.score, h.log_prob / (1 + len(h.prefix)))

@@ -1,4 +1,6 @@
-"""Pictures of a search: the tree regrown from the log is judged by the search's own walk, the picture by what is written in it."""
+"""Pictures of a search: the tree regrown from the log is judged by the search's own walk, the picture by what
+is written in it."""
+
 import math
 
 import matplotlib.pyplot as plt
@@ -28,7 +30,8 @@ def words(ax) -> list[str]:
 
 
 def test_every_selection_follows_from_the_regrown_tree(log):
-    """The log says where each rollout went; that has to be the largest P-UCB among the values regrown from the rollouts before it."""
+    """The log says where each rollout went; that has to be the largest P-UCB among the values regrown from
+    the rollouts before it."""
     chosen = 0
     for n, rollout in enumerate(log):
         nodes = replay(log[:n])
@@ -69,7 +72,9 @@ def test_phases_show_what_is_known_by_then(log):
         plt.close(figure)
     probability, reward = f"p {log[n - 1].prior:.2f}", f"reward {log[n - 1].reward:.3f}"
     assert probability not in said["selection"] and probability in said["expansion"]
-    assert not any(reward in text for text in said["expansion"]) and any(reward in text for text in said["simulation"])
+    assert not any(reward in text for text in said["expansion"]) and any(
+        reward in text for text in said["simulation"]
+    )
     visits = replay(log[:n])[log[n - 1].written].visits
     assert any(text.endswith(f"({visits - 1})") for text in said["simulation"])
     assert not any(text.endswith(f"({visits})") for text in said["simulation"])
@@ -88,15 +93,21 @@ def test_every_rollout_can_be_drawn(log):
 
 
 def test_a_fit_is_on_the_diagonal_or_says_how_far_off_it_is():
-    """The dots of the truth are on the diagonal; those of another candidate are where numpy puts them, with the R² that sklearn gives."""
+    """The dots of the truth are on the diagonal; those of another candidate are where numpy puts them, with
+    the R² that sklearn gives."""
     problem = problems(1)[0]
     x1, x2, y = *problem.X_fresh.T, problem.y_fresh
-    for prefix, constants, y_hat in ((("add", "mul", "C", "sin", "x1", "x2"), (2.5,), y), (("add", "x1", "x2"), (), x1 + x2)):
+    for prefix, constants, y_hat in (
+        (("add", "mul", "C", "sin", "x1", "x2"), (2.5,), y),
+        (("add", "x1", "x2"), (), x1 + x2),
+    ):
         figure, ax = plt.subplots()
         draw_fit(ax, problem, Candidate(prefix, constants, r2=0.5))
         dots = ax.lines[-1].get_xydata()
         assert np.allclose(dots, np.stack([y, y_hat], axis=1))
-        assert words(ax)[0] == ("$R^2$ 1" if y_hat is y else f"$R^2$ {r2_score(y, y_hat):.4f}".replace("-", "−"))
+        assert words(ax)[0] == (
+            "$R^2$ 1" if y_hat is y else f"$R^2$ {r2_score(y, y_hat):.4f}".replace("-", "−")
+        )
         plt.close(figure)
 
 

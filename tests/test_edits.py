@@ -1,15 +1,23 @@
-"""Edits: judged by a second reading of expressions, as nested tuples, in which every single edit is spelled out by recursion."""
+"""Edits: judged by a second reading of expressions, as nested tuples, in which every single edit is spelled
+out by recursion."""
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import prefixes
 
-from nsr.formulas.equivalence import canonical, is_reduced, template_of
-from nsr.formulas.editing import (
-    KINDS, edits, first_difference, last_leaf, n_operators, operators_of, template_if_allowed,
-)
-from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, TRANSFORMER4SR, VARIABLES, is_valid, subtrees
 from nsr.data.templates import draw_templates, template_from
+from nsr.formulas.editing import (
+    KINDS,
+    edits,
+    first_difference,
+    last_leaf,
+    n_operators,
+    operators_of,
+    template_if_allowed,
+)
+from nsr.formulas.equivalence import canonical, is_reduced, template_of
+from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, TRANSFORMER4SR, VARIABLES, is_valid, subtrees
 
 LEAVES, UNARY, BINARY = ["x1", "x2", "x3"], ["sin", "exp"], ["add", "sub"]
 GRAFTS = [("x1",), ("x3",), ("sin", "x2"), ("sub", "x1", "x2")]
@@ -17,12 +25,14 @@ GRAFTS = [("x1",), ("x3",), ("sin", "x2"), ("sub", "x1", "x2")]
 
 def tree(prefix):
     """(token, child, …) by recursion."""
+
     def read(i):
         node, i = [prefix[i]], i + 1
         for _ in range(ARITY.get(node[0], 0)):
             child, i = read(i)
             node.append(child)
         return tuple(node), i
+
     return read(0)[0]
 
 
@@ -35,7 +45,7 @@ def everywhere(node, change):
     yield from change(node)
     for k in range(1, len(node)):
         for child in everywhere(node[k], change):
-            yield (*node[:k], child, *node[k + 1:])
+            yield (*node[:k], child, *node[k + 1 :])
 
 
 def graft(node, op, new):
@@ -48,7 +58,8 @@ CHANGES = {
     "wrap": lambda node: [(op, node) for op in UNARY],
     "unwrap": lambda node: [node[1]] if len(node) == 2 else [],
     "graft": lambda node: [new for op in BINARY for g in GRAFTS for new in graft(node, op, tree(g))],
-    "drop": lambda node: list(node[1:]) if len(node) == 3 else []}
+    "drop": lambda node: list(node[1:]) if len(node) == 3 else [],
+}
 
 
 @given(prefixes(SIMPLIFIED, max_leaves=5))
@@ -60,8 +71,14 @@ def test_all_single_edits_and_no_others(prefix):
         assert {edit.prefix for edit in found} == expected
         assert all(edit.kind == kind and is_valid(edit.prefix) for edit in found)
         for edit in found:
-            assert edit.prefix[: edit.place] == prefix[: edit.place] and edit.prefix[edit.place :] != prefix[edit.place :]
-            assert edit.place >= min(len(prefix), len(edit.prefix)) or edit.prefix[edit.place] != prefix[edit.place]
+            assert (
+                edit.prefix[: edit.place] == prefix[: edit.place]
+                and edit.prefix[edit.place :] != prefix[edit.place :]
+            )
+            assert (
+                edit.place >= min(len(prefix), len(edit.prefix))
+                or edit.prefix[edit.place] != prefix[edit.place]
+            )
     every = [edit.kind for edit in edits(prefix, LEAVES, UNARY, BINARY, GRAFTS)]
     assert set(every) <= set(KINDS)
 
@@ -70,15 +87,22 @@ def test_all_single_edits_and_no_others(prefix):
 @settings(max_examples=60, deadline=None)
 def test_last_leaf_changes_the_last_leaf_only(prefix):
     changed = last_leaf(prefix, LEAVES)
-    assert all(len(new) == len(prefix) and first_difference(prefix, new) == len(prefix) - 1 for new in changed)
+    assert all(
+        len(new) == len(prefix) and first_difference(prefix, new) == len(prefix) - 1 for new in changed
+    )
     assert {new[-1] for new in changed} == set(LEAVES) - {prefix[-1]} and len(changed) == len(set(changed))
 
 
 def test_an_edit_can_be_undone():
     for template in draw_templates(12, seed=7):
         for edit in edits(template, LEAVES, UNARY, BINARY, subtrees(template)):
-            back = {e.prefix for e in edits(edit.prefix, VARIABLES[:5], *operators_of(SIMPLIFIED), subtrees(template))}
-            assert template in back or template in set(map(canonical, back))  # what stood left of a sum comes back on its right
+            back = {
+                e.prefix
+                for e in edits(edit.prefix, VARIABLES[:5], *operators_of(SIMPLIFIED), subtrees(template))
+            }
+            assert template in back or template in set(
+                map(canonical, back)
+            )  # what stood left of a sum comes back on its right
 
 
 @given(prefixes(SIMPLIFIED), st.integers(1, 6))
@@ -86,7 +110,12 @@ def test_an_edit_can_be_undone():
 def test_only_templates_that_the_generator_could_draw(prefix, most):
     template = template_if_allowed(prefix, most)
     if template is not None:
-        assert template == template_of(prefix) and is_reduced(template) and "C" not in template and n_operators(template) <= most
+        assert (
+            template == template_of(prefix)
+            and is_reduced(template)
+            and "C" not in template
+            and n_operators(template) <= most
+        )
         renamed = dict(zip(sorted(set(template) & set(VARIABLES)), VARIABLES))
         assert template_from(tuple(renamed.get(token, token) for token in template)) is not None
 
@@ -94,12 +123,19 @@ def test_only_templates_that_the_generator_could_draw(prefix, most):
 @pytest.mark.parametrize("vocabulary", [SIMPLIFIED, FULL, TRANSFORMER4SR], ids=lambda v: v.name)
 def test_operators_are_those_of_the_generator(vocabulary):
     unary, binary = operators_of(vocabulary)
-    drawn = {token for t in draw_templates(300, seed=1) for token in t} if vocabulary is SIMPLIFIED else set(unary + binary)
+    drawn = (
+        {token for t in draw_templates(300, seed=1) for token in t}
+        if vocabulary is SIMPLIFIED
+        else set(unary + binary)
+    )
     assert {token for token in drawn if token in ARITY} <= set(unary) | set(binary)
     assert "mul" not in binary or vocabulary is not SIMPLIFIED
 
 
 def test_what_is_rejected():
     assert template_if_allowed(("sub", "x1", "x1"), 5) is None and template_if_allowed(("C",), 5) is None
-    assert template_if_allowed(("exp", "log", "x1"), 5) is None and template_if_allowed(("sin", "sin", "x1"), 1) is None
+    assert (
+        template_if_allowed(("exp", "log", "x1"), 5) is None
+        and template_if_allowed(("sin", "sin", "x1"), 1) is None
+    )
     assert template_if_allowed(("add", "C", "mul", "C", "sin", "x3"), 1) == ("sin", "x3")

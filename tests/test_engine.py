@@ -1,4 +1,6 @@
-"""The engine: together = alone, budgets, interrupts, counters, and that any strategy can be written with its three requests."""
+"""The engine: together = alone, budgets, interrupts, counters, and that any strategy can be written with its
+three requests."""
+
 import math
 import time
 from dataclasses import dataclass
@@ -9,13 +11,13 @@ import pytest
 import torch
 from fake_network import fake_model
 
+from nsr.data.problems import Problem, ProblemError
+from nsr.formulas.expressions import END, SIMPLIFIED, is_valid
+from nsr.network.model import Config, Network
 from nsr.search import decoding, encoder_cache
 from nsr.search.decoding import Complete, NextTokens
 from nsr.search.engine import Budget, solve, solve_all
-from nsr.formulas.expressions import END, SIMPLIFIED, is_valid
-from nsr.network.model import Config, Network
 from nsr.search.oracle import Verify, clocks
-from nsr.data.problems import Problem, ProblemError
 from nsr.search.strategies import BeamSearch
 
 
@@ -25,15 +27,24 @@ def problems(n=6, D=2, seed=0):
     for i in range(n):
         X = rng.uniform(-3, 3, (20 + i, D))  # different numbers of points
         y = 2.5 * np.sin(X[:, 0]) + X[:, -1] + i
-        out.append(Problem(X, y, f"p{i}", X_fresh=X + 0.1, y_fresh=2.5 * np.sin(X[:, 0] + 0.1) + X[:, -1] + 0.1 + i))
+        out.append(
+            Problem(X, y, f"p{i}", X_fresh=X + 0.1, y_fresh=2.5 * np.sin(X[:, 0] + 0.1) + X[:, -1] + 0.1 + i)
+        )
     return out
 
 
 def summary(result):
     """Everything but the seconds."""
-    return (result.answer and (result.answer.prefix, result.answer.constants), result.r2, [c.prefix for c in result.candidates],
-            [(p.candidates, p.tokens, p.best.prefix) for p in result.trace], result.n_candidates, result.n_fits, result.n_tokens,
-            result.stopped)
+    return (
+        result.answer and (result.answer.prefix, result.answer.constants),
+        result.r2,
+        [c.prefix for c in result.candidates],
+        [(p.candidates, p.tokens, p.best.prefix) for p in result.trace],
+        result.n_candidates,
+        result.n_fits,
+        result.n_tokens,
+        result.stopped,
+    )
 
 
 @dataclass(frozen=True)
@@ -68,14 +79,17 @@ class Shuffled:
         for _ in range(3):
             trees = (("x1",), ("sin", "x1"), ("x2",))
             prompt = tuple(trees[i] for i in rng.permutation(3)[: rng.integers(4)])
-            hypotheses = yield Complete((), 2, prompt, hints=tuple(rng.integers(1, 5, 2).tolist()), max_len=10)
+            hypotheses = yield Complete(
+                (), 2, prompt, hints=tuple(rng.integers(1, 5, 2).tolist()), max_len=10
+            )
             yield Verify.beam(hypotheses, note=f"{len(prompt)} trees")
         return (yield from Lookahead(1).search(view, rng))
 
 
 @dataclass(frozen=True)
 class Wrapped:
-    """A strategy around a strategy: every verification of the inner one also tries a constant factor (families do this)."""
+    """A strategy around a strategy: every verification of the inner one also tries a constant factor
+    (families do this)."""
 
     inner: object = Lookahead()
     name: str = "wrapped"
@@ -89,13 +103,21 @@ class Wrapped:
                 return
             if isinstance(request, Verify):
                 scaled = tuple(("add", "C", *prefix) for prefix in request.prefixes)
-                answer = yield Verify(scaled, initial=tuple((0.0,) + (1.0,) * prefix.count("C") for prefix in request.prefixes))
+                answer = yield Verify(
+                    scaled, initial=tuple((0.0,) + (1.0,) * prefix.count("C") for prefix in request.prefixes)
+                )
             else:
                 answer = yield request
 
 
-STRATEGIES = [BeamSearch(4, max_len=10), BeamSearch(3, masked=False, max_len=8), BeamSearch(6, unique=True, max_len=8), Lookahead(), Shuffled(),
-              Wrapped()]
+STRATEGIES = [
+    BeamSearch(4, max_len=10),
+    BeamSearch(3, masked=False, max_len=8),
+    BeamSearch(6, unique=True, max_len=8),
+    Lookahead(),
+    Shuffled(),
+    Wrapped(),
+]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda s: s.name)
@@ -105,19 +127,26 @@ def test_together_equals_alone(strategy, monkeypatch):
     assert [summary(r) for r in together] == [summary(r) for r in alone]
     monkeypatch.setattr(decoding, "ROWS", 5)
     monkeypatch.setattr(encoder_cache, "ENCODED", 2)
-    assert [summary(r) for r in solve_all(problems()[::-1], strategy, fake_model(), seed=7)][::-1] == [summary(r) for r in alone]
+    assert [summary(r) for r in solve_all(problems()[::-1], strategy, fake_model(), seed=7)][::-1] == [
+        summary(r) for r in alone
+    ]
 
 
 def test_a_real_network_together_equals_alone():
     torch.manual_seed(1)
-    network = Network(Config(vocabulary=len(SIMPLIFIED), width=32, heads=2, positions=30, embedding_std=1.0)).eval()
+    network = Network(
+        Config(vocabulary=len(SIMPLIFIED), width=32, heads=2, positions=30, embedding_std=1.0)
+    ).eval()
     model = SimpleNamespace(network=network, vocabulary=SIMPLIFIED)
     strategy = BeamSearch(8, max_len=12)
     together = solve_all(problems(), strategy, model)
     for problem, result in zip(problems(), together):
         alone = solve(problem, strategy, model)
         # sums in another order differ in the last digits: near-ties may swap, the answer must be as good
-        assert math.isclose(alone.r2_given, result.r2_given, abs_tol=1e-6) and alone.n_candidates == result.n_candidates
+        assert (
+            math.isclose(alone.r2_given, result.r2_given, abs_tol=1e-6)
+            and alone.n_candidates == result.n_candidates
+        )
         shared = {c.prefix: c.log_prob for c in alone.candidates}
         both = [(c.log_prob, shared[c.prefix]) for c in result.candidates if c.prefix in shared]
         assert len(both) >= 7 and np.allclose(*zip(*both), atol=1e-3)
@@ -129,14 +158,20 @@ def test_the_network_is_shared():
     for problem, model in zip(problems(), alone):
         solve(problem, Lookahead(), model)
     assert sum(together.network.passes) == sum(sum(model.network.passes) for model in alone)
-    longest = max(len(model.network.passes) for model in alone)  # nobody can be faster than the longest search
+    longest = max(
+        len(model.network.passes) for model in alone
+    )  # nobody can be faster than the longest search
     assert len(together.network.passes) <= 1.5 * longest < sum(len(model.network.passes) for model in alone)
 
 
 def test_the_answer_is_the_best_candidate():
     for result in solve_all(problems(), BeamSearch(20, max_len=9), fake_model()):
-        assert result.n_candidates == 20 == len(result.candidates) and all(is_valid(c.prefix) for c in result.candidates)
-        assert result.answer is result.candidates[0] and result.answer.r2 == max(c.r2 for c in result.candidates)
+        assert result.n_candidates == 20 == len(result.candidates) and all(
+            is_valid(c.prefix) for c in result.candidates
+        )
+        assert result.answer is result.candidates[0] and result.answer.r2 == max(
+            c.r2 for c in result.candidates
+        )
         assert all(a.best.key > b.best.key for a, b in zip(result.trace, result.trace[1:]))
         assert result.best_at(candidates=0) is None and result.best_at() is result.answer
         within = result.best_at(candidates=5)
@@ -172,12 +207,15 @@ def test_decoding_the_same_request_twice_costs_once():
 
 # -------------------------------------------------------------------------------------------------------------- budgets
 
+
 @pytest.mark.parametrize("n", [1, 2, 5, 13, 14, 30])
 def test_candidates_never_exceed_the_budget(n):
     for strategy in (BeamSearch(14, max_len=9), Lookahead(3)):
         free = solve(problems()[1], strategy, fake_model())
         result = solve(problems()[1], strategy, fake_model(), budget=Budget(candidates=n))
-        assert result.n_candidates == min(n, free.n_candidates) and bool(result.stopped) == (free.n_candidates > n)
+        assert result.n_candidates == min(n, free.n_candidates) and bool(result.stopped) == (
+            free.n_candidates > n
+        )
         if result.stopped:  # stopped at any candidate, the best so far is the answer
             best = free.best_at(candidates=n)
             assert (result.answer and result.answer.prefix) == (best and best.prefix)
@@ -194,7 +232,10 @@ def test_seconds_end_an_endless_search():
                 yield Verify((("mul", "C", "x1"),))
 
     results = solve_all(problems(3), Endless(), fake_model(), budget=Budget(seconds=0.05))
-    assert all(r.stopped == "budget of 0.05 seconds spent" and 0.05 <= r.seconds < 2 and r.answer.valid for r in results)
+    assert all(
+        r.stopped == "budget of 0.05 seconds spent" and 0.05 <= r.seconds < 2 and r.answer.valid
+        for r in results
+    )
 
 
 def test_seconds_are_shared_out():
@@ -214,12 +255,13 @@ def test_processor_seconds_do_not_count_sleep():
             time.sleep(0.2)
             yield Verify((("x1",),))
 
-    result, = solve_all(problems(1), Sleepy(), fake_model())
+    (result,) = solve_all(problems(1), Sleepy(), fake_model())
     assert result.seconds >= 0.2 and result.processor <= result.seconds - 0.1
     assert result.trace[-1].seconds <= result.processor
 
 
 # ----------------------------------------------------------------------------------------------------------- interrupts
+
 
 @dataclass(frozen=True)
 class Interrupted:
@@ -228,7 +270,9 @@ class Interrupted:
     name: str = "interrupted"
 
     def search(self, view, rng):
-        for i, prefix in enumerate([("x1",), ("add", "C", "mul", "C", "x1"), ("add", "C", "sin", "x1"), ("sin", "x1")]):
+        for i, prefix in enumerate(
+            [("x1",), ("add", "C", "mul", "C", "x1"), ("add", "C", "sin", "x1"), ("sin", "x1")]
+        ):
             if i == 2 and view.problem.name == "p2":
                 raise KeyboardInterrupt
             yield Verify((prefix,))
@@ -253,18 +297,27 @@ def test_control_c_while_the_network_works():
 
     model.network.step = breaking
     results = solve_all(problems(), Lookahead(), model)
-    assert {r.stopped for r in results} == {"", "interrupted"} and all(r.answer for r in results if not r.stopped)
+    assert {r.stopped for r in results} == {"", "interrupted"} and all(
+        r.answer for r in results if not r.stopped
+    )
     model.network.passes.extend([1] * 50)
     nothing = solve(problems()[0], BeamSearch(3), model)
-    assert nothing.answer is None and nothing.r2 == -math.inf and "no candidate was generated (interrupted)" in str(nothing)
+    assert (
+        nothing.answer is None
+        and nothing.r2 == -math.inf
+        and "no candidate was generated (interrupted)" in str(nothing)
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- refusals
 
+
 def test_refused_before_any_search():
     model = fake_model()
     wide = Problem(np.random.default_rng(0).normal(size=(9, 3)), np.arange(9.0), "wide")
-    with pytest.raises(ProblemError, match=r"'wide': 9 points, 3 variables\): the network knows 2 variables only"):
+    with pytest.raises(
+        ProblemError, match=r"'wide': 9 points, 3 variables\): the network knows 2 variables only"
+    ):
         solve_all([problems()[0], wide], BeamSearch(), model)
     assert model.network.passes == []
     with pytest.raises(TypeError, match=r"Problem\(X, y\) makes one"):
@@ -297,17 +350,22 @@ def test_an_error_in_a_strategy_is_not_swallowed():
 
 # --------------------------------------------------------------------------------------------------------------- tables
 
+
 def test_the_table_in_every_dress():
     reference = SimpleNamespace(novelty=lambda prefix: {"novel": "sin" in prefix, "novel_seen": True})
     result = solve(problems()[0], BeamSearch(800, masked=False, max_len=3), fake_model(), reference=reference)
     frame = result.to_frame()
     assert len(frame) == len(result.candidates) and list(frame["rank"]) == list(range(1, len(frame) + 1))
-    assert {"expression", "tokens", "log_prob", "r2", "r2_fresh", "novel", "novel_seen", "why"} <= set(frame.columns)
+    assert {"expression", "tokens", "log_prob", "r2", "r2_fresh", "novel", "novel_seen", "why"} <= set(
+        frame.columns
+    )
     assert (frame[""] == "▶").sum() == 1 and frame[""].iloc[0] == "▶"
     assert frame["r2"].is_monotonic_decreasing
     text, page, tex = str(result), result._repr_html_(), result.to_latex()
     assert text.count("▶") == 1 and "more" in text and "copied" in text and "candidates" in text
-    assert page.count("<tr>") == page.count("</tr>") == 11 and "<pad>" not in page  # header and ten rows; tokens are escaped
+    assert (
+        page.count("<tr>") == page.count("</tr>") == 11 and "<pad>" not in page
+    )  # header and ten rows; tokens are escaped
     assert tex.count(r"\\") == 11 and r"\blacktriangleright" in tex and "▶" not in tex and "−" not in tex
 
 
@@ -320,7 +378,12 @@ def test_a_failure_prints_too():
             yield Verify((("add",), ("x1", "x1")))
 
     result = solve(problems()[0], Nonsense(), fake_model())
-    assert result.answer is None and result.r2 == -math.inf and "none of 2 candidates" in str(result) and "▶" not in str(result)
+    assert (
+        result.answer is None
+        and result.r2 == -math.inf
+        and "none of 2 candidates" in str(result)
+        and "▶" not in str(result)
+    )
     assert result.to_latex().count(r"\\") == 3 and len(result.to_frame()) == 2
 
 
@@ -338,4 +401,6 @@ def test_a_prompt_longer_than_the_network_reads_has_no_answers_and_is_no_error()
                 answers.append(((yield NextTokens((), prompt)), (yield Complete(("sin",), 2, prompt))))
 
     solve_all(problems(2), Ask(), model)
-    assert all(bool(tokens) == bool(beam) for tokens, beam in answers) and [bool(tokens) for tokens, _ in answers] == [True, True, False, False, False, False]
+    assert all(bool(tokens) == bool(beam) for tokens, beam in answers) and [
+        bool(tokens) for tokens, _ in answers
+    ] == [True, True, False, False, False, False]

@@ -1,4 +1,6 @@
-"""NSRegressor as scikit-learn's judge sees it, as a user with a bad table sees it, and whether its formulas are what it predicts with."""
+"""NSRegressor as scikit-learn's judge sees it, as a user with a bad table sees it, and whether its formulas
+are what it predicts with."""
+
 import pickle
 import re
 import subprocess
@@ -20,33 +22,50 @@ from sklearn.utils.estimator_checks import check_estimator
 from tiny_full import tiny_full
 
 from nsr import NSRegressor, parse, to_infix
-from nsr.search import subsampling, oracle
-from nsr.regressor import estimator, srbench, warming
-from nsr.numbers import fitting
 from nsr.formulas.equivalence import canonical
-from nsr.search.model_selection import pareto
-from nsr.search.deadline import Deadline
+from nsr.numbers import fitting
+from nsr.numbers.evaluation import evaluate, fit_constants, r2_score
+from nsr.regressor import estimator, srbench, warming
 from nsr.regressor.estimator import column_importance, default_weights
 from nsr.regressor.judging import digits_for
 from nsr.regressor.measurements import report
-from nsr.numbers.evaluation import evaluate, fit_constants, r2_score
-from nsr.search.oracle import Verify
-from nsr.search.strategies import GVS, BeamSearch, LocalSearch
 from nsr.regressor.tables import TableError
 from nsr.regressor.warming import warm_up
+from nsr.search import oracle, subsampling
+from nsr.search.deadline import Deadline
+from nsr.search.model_selection import pareto
+from nsr.search.oracle import Verify
+from nsr.search.strategies import GVS, BeamSearch, LocalSearch
 
 CANNOT_APPLY: dict[str, str] = {}  # checks of scikit-learn that NSRegressor does not pass, and why
 
 
 def small(**options) -> NSRegressor:
-    return NSRegressor(**({"weights": str(tiny_full().folder), "strategy": "beam", "beam_size": 3, "n_bags": 1, "max_time": None,
-                           "random_state": 0} | options))
+    return NSRegressor(
+        **(
+            {
+                "weights": str(tiny_full().folder),
+                "strategy": "beam",
+                "beam_size": 3,
+                "n_bags": 1,
+                "max_time": None,
+                "random_state": 0,
+            }
+            | options
+        )
+    )
 
 
 @pytest.fixture(scope="module")
 def table() -> tuple[pd.DataFrame, pd.Series]:
     rng = np.random.default_rng(0)
-    X = pd.DataFrame({"mass (kg)": rng.uniform(10, 90, 80), "v": rng.uniform(1, 5, 80), "year": rng.uniform(1990, 2010, 80)})
+    X = pd.DataFrame(
+        {
+            "mass (kg)": rng.uniform(10, 90, 80),
+            "v": rng.uniform(1, 5, 80),
+            "year": rng.uniform(1990, 2010, 80),
+        }
+    )
     return X, 0.3 * X["mass (kg)"] + 2.0 * X["v"] + 0.5 * X["year"]
 
 
@@ -69,22 +88,33 @@ def test_formula_in_the_units_and_names_of_the_table(table):
         f = sympy.lambdify(sympy.symbols(model.symbols_, real=True), model.sympy(row), "numpy")
         expected = np.broadcast_to(f(*X.to_numpy().T), len(X))
         assert np.allclose(model.predict(X, row), expected, rtol=1e-6)
-    assert r"\mathrm{mass\_kg}" in model.latex() and model.formula_ in str(model.equations_["equation"].iloc[0])
+    assert r"\mathrm{mass\_kg}" in model.latex() and model.formula_ in str(
+        model.equations_["equation"].iloc[0]
+    )
 
 
 @pytest.mark.parametrize("digits", [1, 2, 3])
 def test_no_term_is_added_to_explain_rounding(digits):
     X = np.random.default_rng(5).uniform(0.5, 4.0, (30, 2))
-    model = NSRegressor("laptop/nesymres", n_bags=1, random_state=0).fit(X, np.round(2.5 * np.sin(X[:, 0]) + X[:, 1], digits))
+    model = NSRegressor("laptop/nesymres", n_bags=1, random_state=0).fit(
+        X, np.round(2.5 * np.sin(X[:, 0]) + X[:, 1], digits)
+    )
     prefix, constants = model._formulas[0]
-    assert canonical(prefix) == canonical(("add", "mul", "C", "sin", "x1", "x2")) and abs(constants[0] - 2.5) < 0.1**digits
-    assert model.pareto_front_["r2"].max() > model.equations_["r2"][0]  # longer ones do fit the rounding better
+    assert (
+        canonical(prefix) == canonical(("add", "mul", "C", "sin", "x1", "x2"))
+        and abs(constants[0] - 2.5) < 0.1**digits
+    )
+    assert (
+        model.pareto_front_["r2"].max() > model.equations_["r2"][0]
+    )  # longer ones do fit the rounding better
 
 
 def test_with_noise_the_plain_formula_is_found_and_chosen():
     rng = np.random.default_rng(6)
     X = rng.uniform(0.5, 4.0, (60, 2))
-    model = NSRegressor("laptop/nesymres", strategy=LocalSearch(candidates=150), n_bags=2, random_state=0, max_time=None)
+    model = NSRegressor(
+        "laptop/nesymres", strategy=LocalSearch(candidates=150), n_bags=2, random_state=0, max_time=None
+    )
     model.fit(X, 2.5 * np.sin(X[:, 0]) + X[:, 1] + 0.05 * rng.standard_normal(60))
     assert canonical(model._formulas[0][0]) == canonical(("add", "mul", "C", "sin", "x1", "x2"))
 
@@ -104,7 +134,9 @@ class Knows:
 def test_what_is_100_in_the_units_of_the_search_may_be_1_in_the_users():
     rng = np.random.default_rng(7)
     X = pd.DataFrame({"kg": rng.uniform(50, 110, 80).round(1), "m": rng.uniform(1.2, 2.2, 80).round(2)})
-    model = NSRegressor("laptop/full", strategy=Knows("mul C div x1 pow2 x2"), n_bags=1, random_state=0).fit(X, (X.kg / X.m**2).round(1))
+    model = NSRegressor("laptop/full", strategy=Knows("mul C div x1 pow2 x2"), n_bags=1, random_state=0).fit(
+        X, (X.kg / X.m**2).round(1)
+    )
     assert model.formula_ == "kg/m**2" and model.equations_.constants[0] == 0
 
 
@@ -118,8 +150,14 @@ def test_table_of_candidates_and_its_front(table):
     assert e.index[0] == 0 and model.formula_ == e["equation"][0]
     front = model.pareto_front_
     for _, row in e.iterrows():  # brute force: nothing dominates the front, the front dominates the rest
-        dominated = ((e.complexity <= row.complexity) & (e.r2 > row.r2) | (e.complexity < row.complexity) & (e.r2 >= row.r2)).any()
-        assert dominated == (row.name not in front.index) or (e[["complexity", "r2"]].duplicated(keep=False))[row.name]
+        dominated = (
+            (e.complexity <= row.complexity) & (e.r2 > row.r2)
+            | (e.complexity < row.complexity) & (e.r2 >= row.r2)
+        ).any()
+        assert (
+            dominated == (row.name not in front.index)
+            or (e[["complexity", "r2"]].duplicated(keep=False))[row.name]
+        )
     best = small(strategy=BeamSearch(5), selection="r2").fit(X, y + noise)
     assert best.equations_["r2"].is_monotonic_decreasing
 
@@ -149,48 +187,74 @@ def test_more_columns_than_variables(criterion):
     assert len(model.columns_) == 5 and {"x3", "x8"} <= set(model.columns_)
     assert model.score(X, y) > 0.99
     by_hand = small(columns=["x8", "x3"]).fit(pd.DataFrame(X, columns=[f"x{i + 1}" for i in range(9)]), y)
-    assert by_hand.columns_ == ["x3", "x8"] and by_hand.predict(pd.DataFrame(X, columns=by_hand.feature_names_in_)).shape == (200,)
+    assert by_hand.columns_ == ["x3", "x8"] and by_hand.predict(
+        pd.DataFrame(X, columns=by_hand.feature_names_in_)
+    ).shape == (200,)
 
 
 GOOD = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": [0.0, 1.0, 0.0, 2.0]})
 LINE = [1.0, 2.0, 4.0, 3.0]
 
 
-@pytest.mark.parametrize(("X", "y", "message"), [
-    (GOOD.assign(city=["Rome", "Oslo", "Rome", "Bonn"]), LINE, "Column city of X holds text, such as 'Rome'.*get_dummies"),
-    (GOOD.assign(b=[0.0, np.nan, 0.0, np.nan]), LINE, r"Column b of X has 2 missing values \(NaN\), first in row 2 of 4. Drop"),
-    (GOOD.assign(b=[0.0, 1.0, np.inf, 1.0]), LINE, "Column b of X has 1 infinite value .*row 3 of 4"),
-    (GOOD.assign(day=pd.date_range("2026-01-01", periods=4)), LINE, "Column day of X holds dates"),
-    (GOOD.iloc[:1], [1.0], "X has 1 sample. At least 2 rows"),
-    (GOOD.iloc[:, :0], LINE, "X has no columns"),
-    (pd.concat([GOOD, GOOD["a"]], axis=1), LINE, "two columns named 'a'. Rename"),
-    (GOOD, [2.0] * 4, "y is the constant 2 in all 4 rows"),
-    (GOOD, [1.0, None, 2.0, 3.0], "y has 1 missing value"),
-    (GOOD, ["low", "high", "low", "low"], "y holds text, such as 'low'. A formula's values are numbers"),
-    (GOOD.assign(b=["1,5", "2,5", "3,0", "4,0"]), LINE, "Column b of X holds text, such as '1,5'.*decimal=','"),
-    (GOOD.iloc[:0], [], "X has no rows"),
-    (GOOD["a"], LINE, "X has 1 dimension: .* table..'name'..."),
-    ([1.0, 2.0, 3.0, 4.0], LINE, r"Reshape your data: X.reshape\(-1, 1\)"),
-    (np.zeros((4, 2, 2)), LINE, "X has 3 dimensions"),
-    ({"a": LINE}, LINE, "X is a dict, not a table.*pandas.DataFrame"),
-    (None, LINE, "X is None, not a table"),
-    (GOOD.rename(columns={"a": 0}), LINE, r"some by numbers.*astype\(str\)"),
-    (GOOD * 0 + 7, LINE, "No column of X varies"),
-    (GOOD, "a", "y is 'a', one thing; .* table..name.."),
-    (GOOD, np.ones((4, 2)), "Fit one column of it at a time"),
-    (GOOD, LINE[:3], "X has 4 rows, y has 3"),
-    (GOOD, np.array(LINE) * 1e200, "y goes from 1e.200 to 4e.200: too large to be squared"),
-    (GOOD, np.array(LINE) * 1e-200, "too close to be squared"),
-    (GOOD, np.array(LINE) * 1j, "y must be real"),
-], ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (
+            GOOD.assign(city=["Rome", "Oslo", "Rome", "Bonn"]),
+            LINE,
+            "Column city of X holds text, such as 'Rome'.*get_dummies",
+        ),
+        (
+            GOOD.assign(b=[0.0, np.nan, 0.0, np.nan]),
+            LINE,
+            r"Column b of X has 2 missing values \(NaN\), first in row 2 of 4. Drop",
+        ),
+        (GOOD.assign(b=[0.0, 1.0, np.inf, 1.0]), LINE, "Column b of X has 1 infinite value .*row 3 of 4"),
+        (GOOD.assign(day=pd.date_range("2026-01-01", periods=4)), LINE, "Column day of X holds dates"),
+        (GOOD.iloc[:1], [1.0], "X has 1 sample. At least 2 rows"),
+        (GOOD.iloc[:, :0], LINE, "X has no columns"),
+        (pd.concat([GOOD, GOOD["a"]], axis=1), LINE, "two columns named 'a'. Rename"),
+        (GOOD, [2.0] * 4, "y is the constant 2 in all 4 rows"),
+        (GOOD, [1.0, None, 2.0, 3.0], "y has 1 missing value"),
+        (GOOD, ["low", "high", "low", "low"], "y holds text, such as 'low'. A formula's values are numbers"),
+        (
+            GOOD.assign(b=["1,5", "2,5", "3,0", "4,0"]),
+            LINE,
+            "Column b of X holds text, such as '1,5'.*decimal=','",
+        ),
+        (GOOD.iloc[:0], [], "X has no rows"),
+        (GOOD["a"], LINE, "X has 1 dimension: .* table..'name'..."),
+        ([1.0, 2.0, 3.0, 4.0], LINE, r"Reshape your data: X.reshape\(-1, 1\)"),
+        (np.zeros((4, 2, 2)), LINE, "X has 3 dimensions"),
+        ({"a": LINE}, LINE, "X is a dict, not a table.*pandas.DataFrame"),
+        (None, LINE, "X is None, not a table"),
+        (GOOD.rename(columns={"a": 0}), LINE, r"some by numbers.*astype\(str\)"),
+        (GOOD * 0 + 7, LINE, "No column of X varies"),
+        (GOOD, "a", "y is 'a', one thing; .* table..name.."),
+        (GOOD, np.ones((4, 2)), "Fit one column of it at a time"),
+        (GOOD, LINE[:3], "X has 4 rows, y has 3"),
+        (GOOD, np.array(LINE) * 1e200, "y goes from 1e.200 to 4e.200: too large to be squared"),
+        (GOOD, np.array(LINE) * 1e-200, "too close to be squared"),
+        (GOOD, np.array(LINE) * 1j, "y must be real"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
 def test_bad_tables_get_a_sentence(X, y, message):
     with pytest.raises(TableError, match=message):
         small().fit(X, y)
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"strategy": "magic"}, "no strategy 'magic'"), ({"selection": "best"}, "choose 'short' or 'r2'"), ({"max_time": -1}, "number of seconds"),
-    ({"columns": "all"}, "choose 'forest', 'mutual_info'"), ({"columns": ["c"]}, "X has no column 'c'"), ({"n_bags": 0}, "at least 1")])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "magic"}, "no strategy 'magic'"),
+        ({"selection": "best"}, "choose 'short' or 'r2'"),
+        ({"max_time": -1}, "number of seconds"),
+        ({"columns": "all"}, "choose 'forest', 'mutual_info'"),
+        ({"columns": ["c"]}, "X has no column 'c'"),
+        ({"n_bags": 0}, "at least 1"),
+    ],
+)
 def test_bad_parameters_get_a_sentence(options, message):
     with pytest.raises(ValueError, match=message):
         small(**options).fit(GOOD, LINE)
@@ -221,7 +285,9 @@ def test_time_limit_ends_the_search(table):
 def test_srbench_entry(table):
     X, y = table
     X = X.rename(columns={"mass (kg)": "mass"})
-    fitted = clone(srbench.est).set_params(**(small().get_params() | srbench.eval_kwargs["test_params"])).fit(X, y)
+    fitted = (
+        clone(srbench.est).set_params(**(small().get_params() | srbench.eval_kwargs["test_params"])).fit(X, y)
+    )
     text = srbench.model(fitted, X)
     names = {name: sympy.Symbol(name) for name in X.columns}
     f = sympy.lambdify(list(names.values()), sympy.parse_expr(text, local_dict=names), "numpy")
@@ -236,9 +302,17 @@ def test_pareto_of_nothing_is_nothing():
 # ---- the printed formula ----------------------------------------------------------------------------------------------------
 
 CANCELLING = [  # tokens and constants whose digits matter because large numbers cancel
-    ("add mul C mul sub x1 C add mul C x1 sub C mul C x2 C", (0.1, 580895.3127, 5.0, 2904476.5635, 1.72151234e-05, 168720000123.4)),
-    ("sub mul C cos mul C x1 C", (3.1234567e7, 5.7654321e-5, 3.1234567e7)), ("sub mul C x1 C", (1e9 / 3, 1e9 / 3)),
-    ("mul C sqrt x1", (2.00586,)), ("mul C sqrt x1", (2 * np.pi / np.sqrt(9.81),)), ("sub pow2 add x1 C x2", (1e8 / 7,)), ("mul x1 x2", ())]
+    (
+        "add mul C mul sub x1 C add mul C x1 sub C mul C x2 C",
+        (0.1, 580895.3127, 5.0, 2904476.5635, 1.72151234e-05, 168720000123.4),
+    ),
+    ("sub mul C cos mul C x1 C", (3.1234567e7, 5.7654321e-5, 3.1234567e7)),
+    ("sub mul C x1 C", (1e9 / 3, 1e9 / 3)),
+    ("mul C sqrt x1", (2.00586,)),
+    ("mul C sqrt x1", (2 * np.pi / np.sqrt(9.81),)),
+    ("sub pow2 add x1 C x2", (1e8 / 7,)),
+    ("mul x1 x2", ()),
+]
 
 
 def reads_back(model, X, y, row, text) -> bool:
@@ -255,8 +329,13 @@ def test_printed_digits_give_the_values_and_no_digit_is_spare(tokens, constants)
     prefix, X = tuple(tokens.split()), np.random.default_rng(0).integers(1, 20, (80, 2)).astype(float)
     y = evaluate(prefix, X, constants)
     digits = digits_for(prefix, constants, X, 1e-6 * float(np.ptp(y)))
-    close = [np.abs(evaluate(*pair) - y).max() <= 1e-6 * np.ptp(y) for pair in
-             ((prefix, X, parse(to_infix(prefix, constants or None, digits=d))[1]) for d in (digits, (digits or 17) - 1))]
+    close = [
+        np.abs(evaluate(*pair) - y).max() <= 1e-6 * np.ptp(y)
+        for pair in (
+            (prefix, X, parse(to_infix(prefix, constants or None, digits=d))[1])
+            for d in (digits, (digits or 17) - 1)
+        )
+    ]
     assert close[0] and (digits == 6 or not close[1])
 
 
@@ -269,34 +348,50 @@ def numbers_in(text) -> list[float]:
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6, 1e9])
 def test_the_printed_formula_is_the_fitted_one(offset):
     rng = np.random.default_rng(8)
-    X = pd.DataFrame({"n": rng.integers(1, 20, 60).astype(float) + offset, "k": rng.integers(1, 6, 60).astype(float)})
+    X = pd.DataFrame(
+        {"n": rng.integers(1, 20, 60).astype(float) + offset, "k": rng.integers(1, 6, 60).astype(float)}
+    )
     y = (X.n - offset) * (X.n - offset + 1) / 2 + X.k
-    for strategy in (Knows("add C mul C mul add C x1 add C add mul C x1 mul C x2"), Knows("add C mul C cos add C mul C x1")):
+    for strategy in (
+        Knows("add C mul C mul add C x1 add C add mul C x1 mul C x2"),
+        Knows("add C mul C cos add C mul C x1"),
+    ):
         model = NSRegressor("laptop/full", strategy=strategy, n_bags=1, random_state=0).fit(X, y)
         for row, text in enumerate(model.equations_["equation"]):
             assert reads_back(model, X, y, row, text), (text, model._formulas[row])
-        assert model.formula_ == model.equations_["equation"][0] and f"y = {model.formula_}\n" in report(model, "y", X, y)
+        assert model.formula_ == model.equations_["equation"][0] and f"y = {model.formula_}\n" in report(
+            model, "y", X, y
+        )
         written, tex = numbers_in(model.formula_), numbers_in(model.latex())
         assert tex == written and numbers_in(model.latex(digits=2)) == [float(f"{n:.2g}") for n in written]
 
 
 def test_six_digits_stay_where_they_suffice():
     X = pd.DataFrame({"length": np.linspace(0.1, 2, 40)})
-    model = NSRegressor("laptop/full", strategy=Knows("mul C sqrt x1"), n_bags=1, random_state=0).fit(X, 2.00586 * np.sqrt(X.length))
-    assert model.formula_ == "2.00586*sqrt(length)" and model.latex() == r"2.00586\,\sqrt{\mathrm{length}}" and model.latex(digits=2).startswith("2\\,")
+    model = NSRegressor("laptop/full", strategy=Knows("mul C sqrt x1"), n_bags=1, random_state=0).fit(
+        X, 2.00586 * np.sqrt(X.length)
+    )
+    assert (
+        model.formula_ == "2.00586*sqrt(length)"
+        and model.latex() == r"2.00586\,\sqrt{\mathrm{length}}"
+        and model.latex(digits=2).startswith("2\\,")
+    )
 
 
 def test_digits_that_are_lost_in_the_noise_are_neither_printed_nor_predicted_with():
     X = pd.DataFrame({"length": np.linspace(0.1, 2, 40)})
     y = 2.00586 * np.sqrt(X.length) + np.random.default_rng(0).normal(0, 0.003, 40)
     model = NSRegressor("laptop/full", strategy=Knows("mul C sqrt x1"), n_bags=1, random_state=0).fit(X, y)
-    number, = re.fullmatch(r"([\d.]+)\*sqrt\(length\)", model.formula_).groups()
+    (number,) = re.fullmatch(r"([\d.]+)\*sqrt\(length\)", model.formula_).groups()
     assert len(number) <= 7 and model.text() == model.formula_
     best = float(np.sum(y * np.sqrt(X.length)) / np.sum(X.length))  # least squares, by hand
-    assert abs(float(number) - best) < 1e-5 and np.array_equal(model.predict(X), float(number) * np.sqrt(X.length))
+    assert abs(float(number) - best) < 1e-5 and np.array_equal(
+        model.predict(X), float(number) * np.sqrt(X.length)
+    )
 
 
 # ---- time -------------------------------------------------------------------------------------------------------------------
+
 
 def compiled() -> dict[str, int]:
     """How many signatures each compiled function of the project has by now, compiled or read from the cache."""
@@ -308,8 +403,13 @@ def compiled() -> dict[str, int]:
 def fit_all_sorts() -> None:
     """Fits to tables of all shapes, by strategies that draw and that do not; fails if one has to compile."""
     rng, before = np.random.default_rng(4), {}
-    for D, rows, strategy in ((1, 5, LocalSearch(candidates=15)), (2, 300, BeamSearch(3)), (5, 4500, LocalSearch(candidates=15)),
-                              (4, 30, LocalSearch(candidates=15, start="random", families=False)), (2, 40, GVS(iterations=2))):
+    for D, rows, strategy in (
+        (1, 5, LocalSearch(candidates=15)),
+        (2, 300, BeamSearch(3)),
+        (5, 4500, LocalSearch(candidates=15)),
+        (4, 30, LocalSearch(candidates=15, start="random", families=False)),
+        (2, 40, GVS(iterations=2)),
+    ):
         warm_up(drawing="gvs" in strategy.name or "random" in strategy.name)
         before = before | compiled()
         wide = rng.uniform(1, 5000, (rows, 2 * D))
@@ -321,8 +421,12 @@ def fit_all_sorts() -> None:
 
 def test_nothing_is_compiled_during_a_fit():
     """In a process of its own: here other tests have compiled everything already."""
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", "import test_estimator; test_estimator.fit_all_sorts()"],
-                          cwd=Path(__file__).parent, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", "import test_estimator; test_estimator.fit_all_sorts()"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -333,11 +437,14 @@ def test_a_cold_start_says_so_and_a_warm_one_is_silent(capsys, monkeypatch):
     monkeypatch.setattr(warming, "analyse", njit(lambda program, K: K))  # one that no cache has
     warm_up.__wrapped__()
     first, second = capsys.readouterr().err.splitlines()
-    assert "Compiling the numerical code for this machine, once" in first and re.fullmatch(r"Compiled in \d+ seconds.", second)
+    assert "Compiling the numerical code for this machine, once" in first and re.fullmatch(
+        r"Compiled in \d+ seconds.", second
+    )
 
 
 def test_after_the_deadline_only_a_little_is_fitted(monkeypatch):
-    """The clock of the fit jumps to its end as soon as the search is over; rows times fits are counted from then on."""
+    """The clock of the fit jumps to its end as soon as the search is over; rows times fits are counted from
+    then on."""
     now, work, real = [0.0], [], fitting.fit_many
     monkeypatch.setattr(estimator, "Deadline", lambda seconds: Deadline(seconds, clock=lambda: now[0]))
 
@@ -361,20 +468,36 @@ def test_after_the_deadline_only_a_little_is_fitted(monkeypatch):
     y = X[:, 0] * np.sin(X[:, 1]) + X[:, 2] ** 2 / X[:, 3] + 0.1 * rng.standard_normal(rows)
     model = NSRegressor("laptop/full", LocalSearch(candidates=60), max_time=50, random_state=0).fit(X, y)
     assert model.equations_["r2"][0] > 0.5 and len(model.equations_) >= 3
-    assert 0 < sum(work) <= 2 * rows  # ten candidates and the yardsticks on the sample, and the answer on all rows
+    assert (
+        0 < sum(work) <= 2 * rows
+    )  # ten candidates and the yardsticks on the sample, and the answer on all rows
 
 
 def test_the_answer_of_a_long_table_is_fitted_to_all_its_rows():
     rng = np.random.default_rng(6)
     X = rng.uniform(1, 5, (40_000, 2))
     y = 2.5 * np.sin(X[:, 0]) + X[:, 1] + 0.5 * rng.standard_normal(len(X))
-    model = NSRegressor("laptop/full", strategy=Knows("add C mul C sin add C mul C x1"), n_bags=2, max_time=None, random_state=0).fit(X, y)
+    model = NSRegressor(
+        "laptop/full",
+        strategy=Knows("add C mul C sin add C mul C x1"),
+        n_bags=2,
+        max_time=None,
+        random_state=0,
+    ).fit(X, y)
     prefix, constants = model._formulas[0]
     best = fit_constants(prefix, X, y, initial=constants)
     assert model.equations_["r2"][0] == r2_score(y, model.predict(X)) > best.r2 - 1e-9
 
 
-@pytest.mark.parametrize("column", [np.full(60, 1e300), 1e300 + 1e297 * np.arange(60), np.r_[1e300, np.ones(59)], 1e300 * np.linspace(-1, 1, 60)])
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.full(60, 1e300),
+        1e300 + 1e297 * np.arange(60),
+        np.r_[1e300, np.ones(59)],
+        1e300 * np.linspace(-1, 1, 60),
+    ],
+)
 def test_a_column_of_enormous_numbers(column):
     X = np.random.default_rng(7).uniform(1, 5, (60, 6))
     y = X[:, 0] * X[:, 1]
@@ -394,4 +517,6 @@ def test_a_line_that_only_the_time_limit_left_is_said():
         warnings.simplefilter("error", RuntimeWarning)
         small(max_time=1e-6).fit(X, 3 * X[:, 0] - X[:, 1])  # a line is right
         small(max_time=1e-6).fit(X, (3 * X[:, 0] - X[:, 1]).round(2))  # up to the rounding of y
-        small(max_time=None).fit(X, np.random.default_rng(1).standard_normal(60))  # the search ended by itself
+        small(max_time=None).fit(
+            X, np.random.default_rng(1).standard_normal(60)
+        )  # the search ended by itself

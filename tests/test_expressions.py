@@ -1,11 +1,33 @@
 """Prefix tuples: structure, errors, vocabularies."""
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import VOCABULARIES, prefixes
 
 from nsr.formulas.expressions import (
-    ARITY, CLOSE, END, FULL, OPEN, PAD, SIMPLIFIED, START, UNARY, VARIABLES, ExpressionError, Vocabulary, check, children, complexity, depth, is_valid, n_constants, spans, subtree_end, subtrees, variables,
+    ARITY,
+    CLOSE,
+    END,
+    FULL,
+    OPEN,
+    PAD,
+    SIMPLIFIED,
+    START,
+    UNARY,
+    VARIABLES,
+    ExpressionError,
+    Vocabulary,
+    check,
+    children,
+    complexity,
+    depth,
+    is_valid,
+    n_constants,
+    spans,
+    subtree_end,
+    subtrees,
+    variables,
 )
 
 TOKENS = ("C", *VARIABLES, *ARITY)
@@ -13,12 +35,14 @@ TOKENS = ("C", *VARIABLES, *ARITY)
 
 def tree(prefix):
     """An independent reading: nested tuples, by recursion."""
+
     def read(i):
         node, i = [prefix[i]], i + 1
         for _ in range(ARITY.get(node[0], 0)):
             child, i = read(i)
             node.append(child)
         return tuple(node), i
+
     return read(0)[0]
 
 
@@ -75,15 +99,18 @@ def test_every_vocabulary_has_the_special_tokens_first_and_no_duplicates():
     assert len(SIMPLIFIED.with_variables(10).variables) == 10
 
 
-@pytest.mark.parametrize("bad, words", [
-    ((), "empty"),
-    (("add", "x1"), "1 argument missing"),
-    (("x1", "x2"), "complete before this token"),
-    (("add", "x1", "y"), "unknown token 'y'"),
-    (("add", "x1", "x11"), "unknown token 'x11'"),
-    (("add", 3, "x1"), "unknown token"),
-    ("sin(x1)", "parse(text)"),
-])
+@pytest.mark.parametrize(
+    "bad, words",
+    [
+        ((), "empty"),
+        (("add", "x1"), "1 argument missing"),
+        (("x1", "x2"), "complete before this token"),
+        (("add", "x1", "y"), "unknown token 'y'"),
+        (("add", "x1", "x11"), "unknown token 'x11'"),
+        (("add", 3, "x1"), "unknown token"),
+        ("sin(x1)", "parse(text)"),
+    ],
+)
 def test_a_bad_tuple_is_refused_with_its_place(bad, words):
     with pytest.raises(ExpressionError, match=words.replace("(", r"\(").replace(")", r"\)")):
         check(bad)

@@ -1,4 +1,6 @@
-"""What happens to people: the power goes, the disk is full, a package is missing. Nothing finished is lost; the message says what to do."""
+"""What happens to people: the power goes, the disk is full, a package is missing. Nothing finished is lost;
+the message says what to do."""
+
 import functools
 import gzip
 import json
@@ -16,13 +18,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-
 from conftest import ROOT
-from nsr.network import checkpoints
+from test_lab import HEAD, wait_for
+
 from nsr.book.run_records import certificate_path, read_table
+from nsr.network import checkpoints
 from nsr.network.recipes import read_settings
 from nsr.network.training import train
-from test_lab import HEAD, wait_for
 
 
 def command(*words: str) -> str:
@@ -31,15 +33,22 @@ def command(*words: str) -> str:
 
 def python(code: str, folder: Path, **options) -> subprocess.Popen:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "NSR_OUTPUTS": str(folder)}
-    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(code)], env=environment, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        **options,
+    )
 
 
 def test_kill_9_while_a_table_is_written_leaves_a_whole_one(tmp_path: Path):
     """Version n has n lines that all say n, so a mixture would be seen."""
     table, previous = tmp_path / "table.csv.gz", 0
     for pause in (0.0, 0.01, 0.03, 0.05):
-        writer = python(f"""
+        writer = python(
+            f"""
             import pandas as pd
             from nsr.book.run_records import write_table
             n = {previous}
@@ -47,19 +56,25 @@ def test_kill_9_while_a_table_is_written_leaves_a_whole_one(tmp_path: Path):
                 n += 1
                 write_table(pd.DataFrame({{"n": [n] * n}}), r"{table}", {{"n": n}})
                 print(n, flush=True)
-        """, tmp_path)
+        """,
+            tmp_path,
+        )
         assert int(writer.stdout.readline()) == previous + 1  # it is at work
         time.sleep(pause)
         writer.send_signal(signal.SIGKILL)
         writer.communicate()
         found = read_table(table)
         assert (found.n == len(found)).all() and len(found) >= previous + 1
-        assert pd.read_json(certificate_path(table), typ="series")["n"] in (len(found), len(found) + 1)  # the certificate is written first
+        assert pd.read_json(certificate_path(table), typ="series")["n"] in (
+            len(found),
+            len(found) + 1,
+        )  # the certificate is written first
         previous = len(found)
 
 
 def small_disk(limit: int):
-    """No file of this process may become larger than so many bytes: what a quota or a full disk does to a write."""
+    """No file of this process may become larger than so many bytes: what a quota or a full disk does to a
+    write."""
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
@@ -88,7 +103,8 @@ def test_a_full_disk_stops_a_notebook_with_a_sentence(tmp_path: Path):
 
 @pytest.mark.parametrize("package", ["psutil", "yaml", "jupytext"])
 def test_a_missing_package_is_named_with_the_way_to_get_it(package: str, tmp_path: Path):
-    done = python(f"""
+    done = python(
+        f"""
         import runpy, sys
         sys.modules["{package}"] = None  # as if it were not installed
         sys.argv = ["nsr", "run", "00", "--scale", "tiny"]
@@ -96,13 +112,17 @@ def test_a_missing_package_is_named_with_the_way_to_get_it(package: str, tmp_pat
             runpy.run_module("nsr", run_name="__main__")
         except ModuleNotFoundError as error:
             print("unhandled", error)
-    """, tmp_path)
+    """,
+        tmp_path,
+    )
     out, said = done.communicate(timeout=120)
     assert package in said and "pip install" in said and "unhandled" not in out, said
 
 
 def test_a_locale_without_unicode_is_no_obstacle(nsr_command, tmp_path: Path):
-    done = nsr_command("student", "01", "--to", str(tmp_path / "büch"), LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0")
+    done = nsr_command(
+        "student", "01", "--to", str(tmp_path / "büch"), LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0"
+    )
     assert done.returncode == 0 and "→" in done.stdout, done.stderr
     assert "∨" in next((tmp_path / "büch").glob("*.ipynb")).read_text(encoding="utf-8")
 
@@ -112,9 +132,18 @@ def test_a_newer_package_that_lacks_something_is_named_with_the_way_back(tmp_pat
     (tmp_path / "papermill").mkdir()
     (tmp_path / "papermill" / "__init__.py").write_text("class PapermillExecutionError(Exception): pass\n")
     (tmp_path / "papermill-99.0.dist-info").mkdir()
-    (tmp_path / "papermill-99.0.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: papermill\nVersion: 99.0\n")
-    run = subprocess.run([sys.executable, "-m", "nsr", "run", "00", "--scale", "tiny"], capture_output=True, text=True, timeout=240, cwd=tmp_path,
-                         env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "NSR_OUTPUTS": str(tmp_path / "outputs")})
+    (tmp_path / "papermill-99.0.dist-info" / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: papermill\nVersion: 99.0\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-m", "nsr", "run", "00", "--scale", "tiny"],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        cwd=tmp_path,
+        env=os.environ
+        | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "NSR_OUTPUTS": str(tmp_path / "outputs")},
+    )
     assert run.returncode == 1 and "execute_notebook" in run.stderr
     assert "papermill 99.0 (tested: " in run.stderr and "pip install -c constraints.txt" in run.stderr
 
@@ -133,12 +162,17 @@ book.record(doubled=2 * size)
 
 
 def test_kill_9_during_a_sweep_costs_the_point_at_work_and_no_other(tmp_path: Path):
-    """Size 2 waits until it is killed together with the sweep; the same command then does sizes 2 and 3, and not 1 again."""
+    """Size 2 waits until it is killed together with the sweep; the same command then does sizes 2 and 3, and
+    not 1 again."""
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "notebooks" / "00_work.py").write_text(HEAD.format(title="Work") + WORK)
     (tmp_path / "sweep.yaml").write_text("notebook: 00_work\ngrid: {size: [1, 2, 3]}\n")
     words = [sys.executable, "-m", "nsr", "sweep", str(tmp_path / "sweep.yaml"), "--scale", "tiny"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "NSR_ROOT": str(tmp_path), "NSR_OUTPUTS": str(tmp_path / "outputs")}
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "NSR_ROOT": str(tmp_path),
+        "NSR_OUTPUTS": str(tmp_path / "outputs"),
+    }
     began = tmp_path / "began.txt"
     sweep = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -155,7 +189,13 @@ def test_kill_9_during_a_sweep_costs_the_point_at_work_and_no_other(tmp_path: Pa
 
 
 def test_two_trainings_at_once_in_one_folder_both_end_with_a_whole_network(tmp_path: Path):
-    pair = [python(command("train", "nesymres", "--scale", "tiny", "-p", "steps", "30", "-p", "save_every", "3"), tmp_path) for _ in range(2)]
+    pair = [
+        python(
+            command("train", "nesymres", "--scale", "tiny", "-p", "steps", "30", "-p", "save_every", "3"),
+            tmp_path,
+        )
+        for _ in range(2)
+    ]
     said = [process.communicate(timeout=300)[1] for process in pair]
     assert [process.returncode for process in pair] == [0, 0], said
     final = checkpoints.load_folder(tmp_path / "training" / "tiny" / "nesymres" / "final")
@@ -176,8 +216,11 @@ FILL = """
 
 
 def filled(path: Path, *ranges: tuple[int, int]) -> pd.DataFrame:
-    """What processes that begin together make of one table, each with the rows of its range; without the order of the rows."""
-    writers = [python(FILL % (first, last, path), path.parent, stdin=subprocess.PIPE) for first, last in ranges]
+    """What processes that begin together make of one table, each with the rows of its range; without the
+    order of the rows."""
+    writers = [
+        python(FILL % (first, last, path), path.parent, stdin=subprocess.PIPE) for first, last in ranges
+    ]
     assert [writer.stdout.readline() for writer in writers] == ["ready\n"] * len(writers)
     for writer in writers:
         writer.stdin.write("go\n")
@@ -186,7 +229,10 @@ def filled(path: Path, *ranges: tuple[int, int]) -> pd.DataFrame:
     assert [writer.returncode for writer in writers] == [0] * len(writers), said
     certificate = json.loads(certificate_path(path).read_text())
     table = read_table(path).sort_values("n", ignore_index=True)
-    assert set(certificate["rows"]) == set(table["run"]) and certificate["parameters"]["rows"] == table["run"].nunique()
+    assert (
+        set(certificate["rows"]) == set(table["run"])
+        and certificate["parameters"]["rows"] == table["run"].nunique()
+    )
     assert sorted(file.name for file in path.parent.iterdir()) == [path.name, certificate_path(path).name]
     return table
 
@@ -200,15 +246,18 @@ def test_two_that_fill_one_table_give_what_one_gives(tmp_path: Path):
 
 # ---- disks of our own ---------------------------------------------------------------------------------------------------------
 
+
 @functools.cache
 def can_mount() -> bool:
-    """Whether this machine lets us have a file system of our own, as any user of Linux may in a namespace of their own."""
+    """Whether this machine lets us have a file system of our own, as any user of Linux may in a namespace of
+    their own."""
     words = ["unshare", "-rm", "sh", "-c", "mount -t tmpfs none /mnt"]
     return shutil.which("unshare") is not None and subprocess.run(words, capture_output=True).returncode == 0
 
 
 def on_a_disk(options: str, code: str, folder: Path, after: str = "true") -> subprocess.CompletedProcess:
-    """Run Python with `folder` as a disk of its own, mounted with these options; `after` looks at what it left."""
+    """Run Python with `folder` as a disk of its own, mounted with these options; `after` looks at what it
+    left."""
     script = f'mount -t tmpfs -o {options} none "$1" && "$2" -c "$3"; status=$?; {after}; exit $status'
     words = ["unshare", "-rm", "sh", "-c", script, "sh", str(folder), sys.executable, code]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "NSR_OUTPUTS": str(folder)}
@@ -216,23 +265,53 @@ def on_a_disk(options: str, code: str, folder: Path, after: str = "true") -> sub
 
 
 @pytest.mark.skipif(not can_mount(), reason="no file system of our own can be mounted here")
-@pytest.mark.parametrize("size, words", [("300k", ("run", "00", "--scale", "tiny")), ("300k", ("train", "nesymres", "--scale", "tiny")),
-                                         ("4k", ("student", "00"))])
+@pytest.mark.parametrize(
+    "size, words",
+    [
+        ("300k", ("run", "00", "--scale", "tiny")),
+        ("300k", ("train", "nesymres", "--scale", "tiny")),
+        ("4k", ("student", "00")),
+    ],
+)
 def test_a_disk_that_is_full_for_real(size: str, words: tuple[str, ...], tmp_path: Path):
     done = on_a_disk(f"size={size}", command(*words), tmp_path, after='find "$1" -name "*partial*"')
-    assert done.returncode in (1, 2) and "No space left on device" in done.stderr and "Traceback" not in done.stderr.split("Cell ")[0]
+    assert (
+        done.returncode in (1, 2)
+        and "No space left on device" in done.stderr
+        and "Traceback" not in done.stderr.split("Cell ")[0]
+    )
     assert "partial" not in done.stdout
 
 
 @pytest.mark.skipif(not can_mount(), reason="no file system of our own can be mounted here")
-@pytest.mark.parametrize("words", [("run", "00", "--scale", "tiny"), ("train", "nesymres", "--scale", "tiny"), ("student", "00"),
-                                   ("sweep", str(ROOT / "params" / "sweeps" / "beam_size.yaml"), "--scale", "tiny", "--only", "seed", "0")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "00", "--scale", "tiny"),
+        ("train", "nesymres", "--scale", "tiny"),
+        ("student", "00"),
+        (
+            "sweep",
+            str(ROOT / "params" / "sweeps" / "beam_size.yaml"),
+            "--scale",
+            "tiny",
+            "--only",
+            "seed",
+            "0",
+        ),
+    ],
+)
 def test_read_only_outputs_are_a_sentence(words: tuple[str, ...], tmp_path: Path):
     done = on_a_disk("ro", command(*words), tmp_path)
-    assert done.returncode in (1, 2) and "Read-only file system" in done.stderr and "Traceback" not in done.stderr, done.stderr
+    assert (
+        done.returncode in (1, 2)
+        and "Read-only file system" in done.stderr
+        and "Traceback" not in done.stderr
+    ), done.stderr
 
 
 # ---- files that want to be executed -------------------------------------------------------------------------------------------
+
 
 class Trap:
     """What a pickle can do to those who open it: run a command."""
@@ -246,18 +325,28 @@ class Trap:
 
 @pytest.fixture(scope="module")
 def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return train(read_settings("nesymres", "tiny", {"steps": 2, "snapshots": 0}), tmp_path_factory.mktemp("network"))
+    return train(
+        read_settings("nesymres", "tiny", {"steps": 2, "snapshots": 0}), tmp_path_factory.mktemp("network")
+    )
 
 
-@pytest.mark.parametrize("name", ["weights.safetensors", "about.json", "seen.safetensors", "templates.txt.gz"])
+@pytest.mark.parametrize(
+    "name", ["weights.safetensors", "about.json", "seen.safetensors", "templates.txt.gz"]
+)
 def test_no_weights_are_ever_executed(name: str, network: Path, tmp_path: Path):
     sprung, folder = tmp_path / "sprung", tmp_path / "network"
-    with pytest.raises(Exception):  # the trap works: PyTorch's own loader springs it, when it is told to trust the file
+    with pytest.raises(
+        Exception
+    ):  # the trap works: PyTorch's own loader springs it, when it is told to trust the file
         torch.save(Trap(sprung), tmp_path / "a.pt")
         torch.load(tmp_path / "a.pt", weights_only=False).no_such_thing
     assert sprung.exists()
     sprung.unlink()
-    for content in (pickle.dumps(Trap(sprung)), gzip.compress(pickle.dumps(Trap(sprung))), (tmp_path / "a.pt").read_bytes()):
+    for content in (
+        pickle.dumps(Trap(sprung)),
+        gzip.compress(pickle.dumps(Trap(sprung))),
+        (tmp_path / "a.pt").read_bytes(),
+    ):
         shutil.copytree(network, folder, dirs_exist_ok=True)
         (folder / name).write_bytes(content)
         with pytest.raises((checkpoints.CheckpointError, ValueError, OSError)):

@@ -1,4 +1,5 @@
 """The search box finds what the pages hold, and nothing in a chapter can break out of it."""
+
 import json
 import re
 from urllib.parse import unquote
@@ -12,12 +13,20 @@ new = nbformat.v4.new_markdown_cell
 
 
 def test_a_section_is_found_where_the_page_has_it(tmp_path):
-    book = nbformat.v4.new_notebook(cells=[new("# A title\n\nSome *prose*."), new("More."), new("## Is it so? An answer\n\n</script><b>bold</b>"),
-                                           nbformat.v4.new_code_cell("hidden = 1")])
+    book = nbformat.v4.new_notebook(
+        cells=[
+            new("# A title\n\nSome *prose*."),
+            new("More."),
+            new("## Is it so? An answer\n\n</script><b>bold</b>"),
+            nbformat.v4.new_code_cell("hidden = 1"),
+        ]
+    )
     (tmp_path / "07_x").mkdir()
     nbformat.write(book, tmp_path / "07_x" / "07_x.ipynb")
     html = search_box.box(tmp_path, ["07_x", "08_missing"])
-    data = json.loads(re.search(r'<script id="sections" type="application/json">(.*?)</script>', html, re.DOTALL).group(1))
+    data = json.loads(
+        re.search(r'<script id="sections" type="application/json">(.*?)</script>', html, re.DOTALL).group(1)
+    )
     assert [(s["chapter"], s["title"]) for s in data] == [("07", "A title"), ("07", "Is it so? An answer")]
     assert data[0]["text"] == "Some prose . More." and "hidden" not in html
     page = HTMLExporter(template_name="basic").from_notebook_node(book)[0]

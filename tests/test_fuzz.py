@@ -1,7 +1,9 @@
-"""Everything that comes from outside, under nonsense: it is read, or refused in a sentence by an error of ours. Nothing else.
+"""Everything that comes from outside, under nonsense: it is read, or refused in a sentence by an error of
+ours. Nothing else.
 
 NSR_FUZZ=50 pytest tests/test_fuzz.py tries fifty times as many examples.
 """
+
 import gzip
 import json
 import os
@@ -14,27 +16,65 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nsr.network import checkpoints
 from nsr.book import runner, sweeps
+from nsr.book.run_records import ROOT, read_table
+from nsr.data.hints import HintError
 from nsr.formulas.equivalence import template_of
 from nsr.formulas.expressions import ExpressionError, is_valid
-from nsr.data.hints import HintError
 from nsr.formulas.notation import to_infix
 from nsr.formulas.parsing import parse
-from nsr.book.run_records import ROOT, read_table
+from nsr.network import checkpoints
 from nsr.network.recipes import SettingsError, make_settings, read_settings
 from nsr.search.strategies import NSRwH
 
 TIMES = int(os.environ.get("NSR_FUZZ", "1"))
-PIECES = ["x1", "x2", "x99", "sin", "exp(", "(", ")", "+", "-", "*", "/", "**", "^", " ", "2", ".5", "1e400", "e", "C", ",", "__import__('os')",
-          "lambda: 0", "\x00", "π", "\n", "inf", "nan", "if", "0x10", "=", "[", "’"]
+PIECES = [
+    "x1",
+    "x2",
+    "x99",
+    "sin",
+    "exp(",
+    "(",
+    ")",
+    "+",
+    "-",
+    "*",
+    "/",
+    "**",
+    "^",
+    " ",
+    "2",
+    ".5",
+    "1e400",
+    "e",
+    "C",
+    ",",
+    "__import__('os')",
+    "lambda: 0",
+    "\x00",
+    "π",
+    "\n",
+    "inf",
+    "nan",
+    "if",
+    "0x10",
+    "=",
+    "[",
+    "’",
+]
 formulas = st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(max_size=40)
 plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
-nested = st.recursive(plain, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3), max_leaves=8)
+nested = st.recursive(
+    plain,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
 
 
 def fuzz(examples: int):
-    return settings(max_examples=examples * TIMES, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    return settings(
+        max_examples=examples * TIMES, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    )
 
 
 @given(formulas)
@@ -49,7 +89,10 @@ def test_formulas(text):
         assert parse(to_infix(prefix, constants))[0] is not None
 
 
-@pytest.mark.parametrize("text", ["(" * 5000, "-" * 5000 + "x1", "sin(" * 3000 + "x1" + ")" * 3000, "x1" + "+x1" * 20000, "9" * 5000])
+@pytest.mark.parametrize(
+    "text",
+    ["(" * 5000, "-" * 5000 + "x1", "sin(" * 3000 + "x1" + ")" * 3000, "x1" + "+x1" * 20000, "9" * 5000],
+)
 def test_huge_formulas_are_read_or_refused(text):
     try:
         assert is_valid(parse(text)[0])
@@ -57,7 +100,12 @@ def test_huge_formulas_are_read_or_refused(text):
         assert len(str(error)) < 1000
 
 
-@given(st.lists(st.sampled_from(["add", "sub", "mul", "sin", "exp", "C", "x1", "x3", "<start>", "", "pow9"]), max_size=12).map(tuple))
+@given(
+    st.lists(
+        st.sampled_from(["add", "sub", "mul", "sin", "exp", "C", "x1", "x3", "<start>", "", "pow9"]),
+        max_size=12,
+    ).map(tuple)
+)
 @fuzz(200)
 def test_token_sequences(tokens):
     try:
@@ -78,7 +126,11 @@ def test_hints_of_a_user(kind, text, value):
             assert str(error)
 
 
-@given(st.dictionaries(st.sampled_from(sorted(read_settings("nesymres").flat())) | st.text(max_size=6), plain, max_size=4))
+@given(
+    st.dictionaries(
+        st.sampled_from(sorted(read_settings("nesymres").flat())) | st.text(max_size=6), plain, max_size=4
+    )
+)
 @fuzz(200)
 def test_recipes(values):
     try:
@@ -87,7 +139,13 @@ def test_recipes(values):
         assert str(error)
 
 
-@given(nested | st.fixed_dictionaries({"notebook": plain, "grid": nested}, optional={"fixed": nested, "points": nested}), st.booleans())
+@given(
+    nested
+    | st.fixed_dictionaries(
+        {"notebook": plain, "grid": nested}, optional={"fixed": nested, "points": nested}
+    ),
+    st.booleans(),
+)
 @fuzz(150)
 def test_sweep_files(tmp_path, content, broken):
     file = tmp_path / "sweep.yaml"
@@ -100,6 +158,7 @@ def test_sweep_files(tmp_path, content, broken):
 
 
 # ---- files with some bytes changed --------------------------------------------------------------------------------------------
+
 
 def damaged(raw: bytes, rng: random.Random) -> bytes:
     """A file as a bad disk, a broken download or a person with an editor leaves it."""
@@ -115,14 +174,25 @@ def damaged(raw: bytes, rng: random.Random) -> bytes:
                 raw[rng.randrange(min(len(raw), 2000))] = rng.randrange(256)  # headers stand at the beginning
             return bytes(raw)
         case _:
-            return rng.choice([b"", b"{}", b"null", b"\x80\x04\x95 this could be a pickle", b"PK\x03\x04", b"<html>404</html>"])
+            return rng.choice(
+                [
+                    b"",
+                    b"{}",
+                    b"null",
+                    b"\x80\x04\x95 this could be a pickle",
+                    b"PK\x03\x04",
+                    b"<html>404</html>",
+                ]
+            )
 
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
     from nsr.network.training import train
 
-    return train(read_settings("nesymres", "tiny", {"steps": 2, "snapshots": 0}), tmp_path_factory.mktemp("fuzzed"))
+    return train(
+        read_settings("nesymres", "tiny", {"steps": 2, "snapshots": 0}), tmp_path_factory.mktemp("fuzzed")
+    )
 
 
 @given(st.sampled_from(["about.json", "weights.safetensors"]), st.integers(0, 10**9))
@@ -156,7 +226,9 @@ def test_sizes_that_no_network_has(weights, tmp_path, name, value):
 @fuzz(80)
 def test_damaged_tables(tmp_path, seed):
     table = tmp_path / "table.csv.gz"
-    table.write_bytes(damaged(gzip.compress(b"strategy,r2\nbeam,0.5\n=cmd|' /C calc'!A0,1\n" * 20), random.Random(seed)))
+    table.write_bytes(
+        damaged(gzip.compress(b"strategy,r2\nbeam,0.5\n=cmd|' /C calc'!A0,1\n" * 20), random.Random(seed))
+    )
     try:
         read_table(table)
     except ValueError as error:

@@ -1,4 +1,5 @@
 """p_Tree and p_E against brute force, sympy and the facts of the published code."""
+
 import itertools
 from collections import Counter
 
@@ -6,11 +7,18 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from nsr.data.templates import (
+    TreeRecipe,
+    draw_templates,
+    is_held_out,
+    raw_draws,
+    sample_templates,
+    template_from,
+    training_draws,
+    tree_counts,
+)
 from nsr.formulas.equivalence import canonical
 from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, check, variables
-from nsr.data.templates import (
-    TreeRecipe, draw_templates, is_held_out, raw_draws, sample_templates, template_from, tree_counts, training_draws,
-)
 
 
 def shapes(n):
@@ -49,7 +57,10 @@ def test_operators_follow_their_weights_within_an_arity():
     for arity in (1, 2):
         ops = [op for op in weights if ARITY[op] == arity]
         total, weight = sum(counts[op] for op in ops), sum(weights[op] for op in ops)
-        assert stats.chisquare([counts[op] for op in ops], [total * weights[op] / weight for op in ops]).pvalue > 1e-4
+        assert (
+            stats.chisquare([counts[op] for op in ops], [total * weights[op] / weight for op in ops]).pvalue
+            > 1e-4
+        )
 
 
 def test_leaves_are_ordered():
@@ -85,7 +96,8 @@ def test_rejections():
 
 
 def test_published_coverage():
-    """facts: 100K draws of 3–6 operators give about 35K templates and 73% of fresh draws are among them; here at 20K."""
+    """facts: 100K draws of 3–6 operators give about 35K templates and 73% of fresh draws are among them; here
+    at 20K."""
     recipe = TreeRecipe(SIMPLIFIED, 3, 6)
     known = set(draw_templates(20_000, recipe, seed=0))
     assert 0.4 < len(known) / 20_000 < 0.65

@@ -1,4 +1,6 @@
-"""What must not change while code is moved, in part: `python tests/golden/make.py` compares all of it, bit for bit."""
+"""What must not change while code is moved, in part: `python tests/golden/make.py` compares all of it, bit
+for bit."""
+
 import csv
 import json
 import sys
@@ -11,7 +13,15 @@ import make
 
 HERE = Path(__file__).parent / "golden"
 FEW = 4  # problems per strategy; what is searched alone has the same answer as in a crowd
-SLOW = ("gvs+tpsr", "families+tpsr", "families+gvs", "nsrwh-complexity", "nsrwh-symmetry", "nsrwh-negatives", "nsrwh-none")
+SLOW = (
+    "gvs+tpsr",
+    "families+tpsr",
+    "families+gvs",
+    "nsrwh-complexity",
+    "nsrwh-symmetry",
+    "nsrwh-negatives",
+    "nsrwh-none",
+)
 
 
 @pytest.mark.parametrize("name", ("nesymres", "t4sr"))
@@ -21,8 +31,12 @@ def test_canonical_forms_families_fingerprints_and_places_of_constants_are_what_
 
 def test_templates_and_items_are_drawn_as_they_were():
     before, now = json.loads((HERE / "draws.json").read_text()), make.draws()
-    assert {key: now[key] for key in now if key.startswith("templates")} == {key: before[key] for key in before if key.startswith("templates")}
-    assert now.keys() == before.keys()  # the points of an item are floats, and another processor may round one of them differently
+    assert {key: now[key] for key in now if key.startswith("templates")} == {
+        key: before[key] for key in before if key.startswith("templates")
+    }
+    assert (
+        now.keys() == before.keys()
+    )  # the points of an item are floats, and another processor may round one of them differently
 
 
 def test_verdicts_are_what_they_were():
@@ -35,5 +49,8 @@ def test_answers_are_what_they_were(name):
         before = [row for row in csv.DictReader(file) if row["strategy"] == name][:FEW]
     now = make.answers(name, FEW)
     assert [row["problem"] for row in now] == [row["problem"] for row in before]
-    same = [a == b or abs(float(a["r2"]) - float(b["r2"])) < 1e-6 and a["novel"] == b["novel"] for a, b in zip(now, before)]
+    same = [
+        a == b or abs(float(a["r2"]) - float(b["r2"])) < 1e-6 and a["novel"] == b["novel"]
+        for a, b in zip(now, before)
+    ]
     assert sum(same) >= FEW - 1  # rounding may lead one search elsewhere

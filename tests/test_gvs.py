@@ -1,4 +1,6 @@
-"""NSR-gvs: the pool is recomputed from the history, every prompt is held against the text's rules, every switch is turned."""
+"""NSR-gvs: the pool is recomputed from the history, every prompt is held against the text's rules, every
+switch is turned."""
+
 import math
 from collections import defaultdict
 from dataclasses import replace
@@ -11,13 +13,13 @@ from fake_network import fake_model
 from test_engine import problems, summary
 from test_tpsr import Recorded
 
+from nsr.data.templates import TreeRecipe
+from nsr.evidence.drawings import draw_pool, pool_over_time
+from nsr.formulas.expressions import ARITY, SIMPLIFIED, is_valid
+from nsr.network.model import Config, Network
 from nsr.search import decoding
 from nsr.search.decoding import Complete, Job, NextTokens, passes
-from nsr.evidence.drawings import draw_pool, pool_over_time
 from nsr.search.engine import Budget, solve, solve_all
-from nsr.formulas.expressions import ARITY, SIMPLIFIED, is_valid
-from nsr.data.templates import TreeRecipe
-from nsr.network.model import Config, Network
 from nsr.search.oracle import Candidate, Verify
 from nsr.search.strategies import GVS, TPSR, BeamSearch
 from nsr.search.strategies.gvs import Entry, Suggestion, random_subtrees
@@ -39,6 +41,7 @@ def history(strategy=GVS(BEAM, iterations=12), n=3, seed=0, **options):
 
 def split(prefix):
     """All subtrees by recursion: an independent reading of prefix notation."""
+
     def walk(i):
         start, i = i, i + 1
         found = []
@@ -46,10 +49,12 @@ def split(prefix):
             i, below = walk(i)
             found += below
         return i, [prefix[start:i], *found]
+
     return walk(0)[1]
 
 
 # ------------------------------------------------------------------------------------------------------------------ the pool
+
 
 @pytest.mark.parametrize("floor", [0.0, -1.0])
 def test_a_score_is_the_mean_reward_of_the_predictions_with_the_subtree(floor):
@@ -59,15 +64,23 @@ def test_a_score_is_the_mean_reward_of_the_predictions_with_the_subtree(floor):
             assert floor <= iteration.reward <= 1
             for tree in set(split(iteration.prediction)):
                 rewards[tree].append(iteration.reward)
-            assert {entry.subtree: entry.count for entry in iteration.pool} == {tree: len(r) for tree, r in rewards.items()}
-            assert all(entry.score == pytest.approx(np.mean(rewards[entry.subtree])) for entry in iteration.pool)
-            assert [e.score for e in iteration.pool] == sorted((e.score for e in iteration.pool), reverse=True)
+            assert {entry.subtree: entry.count for entry in iteration.pool} == {
+                tree: len(r) for tree, r in rewards.items()
+            }
+            assert all(
+                entry.score == pytest.approx(np.mean(rewards[entry.subtree])) for entry in iteration.pool
+            )
+            assert [e.score for e in iteration.pool] == sorted(
+                (e.score for e in iteration.pool), reverse=True
+            )
 
 
 def test_the_pool_grows_from_nothing():
     for iterations in history()[0]:
         sizes = [len(iteration.pool) for iteration in iterations]
-        assert sizes[0] > 0 and sizes == sorted(sizes) and sizes[-1] > sizes[0]  # the printed algorithm would stay at 0
+        assert (
+            sizes[0] > 0 and sizes == sorted(sizes) and sizes[-1] > sizes[0]
+        )  # the printed algorithm would stay at 0
 
 
 def test_an_iteration_tells_all_it_verified():
@@ -79,7 +92,10 @@ def test_an_iteration_tells_all_it_verified():
             iterations = by_name[result.problem.name]
             told = [c.prefix for i in iterations for c in i.outputs]
             assert set(told) == set(result.generated) and len(told) <= result.n_candidates
-            assert all(i.prediction == i.outputs[0].prefix and i.reward == min(1.0, max(0.0, i.outputs[0].r2)) for i in iterations)
+            assert all(
+                i.prediction == i.outputs[0].prefix and i.reward == min(1.0, max(0.0, i.outputs[0].r2))
+                for i in iterations
+            )
             best = min((c for i in iterations for c in i.outputs), key=lambda c: c.key)
             assert (result.answer and result.answer.prefix) == (best.prefix if best.valid else None)
 
@@ -88,8 +104,11 @@ def test_updates_by_hand():
     pool = {}
     GVS().update(pool, Candidate(("add", "x1", "sin", "x1"), r2=0.8))
     GVS().update(pool, Candidate(("sin", "x1"), r2=-math.inf))
-    assert pool == {("add", "x1", "sin", "x1"): Entry(("add", "x1", "sin", "x1"), 0.8, 1), ("x1",): Entry(("x1",), 0.4, 2),
-                    ("sin", "x1"): Entry(("sin", "x1"), 0.4, 2)}
+    assert pool == {
+        ("add", "x1", "sin", "x1"): Entry(("add", "x1", "sin", "x1"), 0.8, 1),
+        ("x1",): Entry(("x1",), 0.4, 2),
+        ("sin", "x1"): Entry(("sin", "x1"), 0.4, 2),
+    }
     GVS(whole=False).update(pool, Candidate(("cos", "x1"), r2=0.4))
     assert ("cos", "x1") not in pool and pool["x1",] == Entry(("x1",), pytest.approx(0.4), 3)
     pool = {}
@@ -109,7 +128,10 @@ def test_all_outputs_may_update():
 
 # --------------------------------------------------------------------------------------------------------------- the prompts
 
-@pytest.mark.parametrize("strategy", [GVS(BEAM), GVS(BEAM, markers=True, k=5, threshold=0.5)], ids=["default", "markers"])
+
+@pytest.mark.parametrize(
+    "strategy", [GVS(BEAM), GVS(BEAM, markers=True, k=5, threshold=0.5)], ids=["default", "markers"]
+)
 def test_prompts_follow_the_rules(strategy):
     extra, sources = 2 * strategy.markers, set()
     for iterations in history(strategy, n=2)[0]:
@@ -122,8 +144,14 @@ def test_prompts_follow_the_rules(strategy):
             kth = sorted((e.score for e in before.pool), reverse=True)[: strategy.k][-1]
             good = {e.subtree for e in before.pool if e.score >= max(kth, strategy.threshold)}
             assert all(s.subtree in good for s in now.prompt if s.source == "pool")
-            sure = {e.subtree for e in before.pool if e.score >= strategy.threshold and (e.score > kth or len(before.pool) <= strategy.k)}
-            assert all(s.source == "pool" for s in now.prompt if s.subtree in sure)  # even if the generator drew it too
+            sure = {
+                e.subtree
+                for e in before.pool
+                if e.score >= strategy.threshold and (e.score > kth or len(before.pool) <= strategy.k)
+            }
+            assert all(
+                s.source == "pool" for s in now.prompt if s.subtree in sure
+            )  # even if the generator drew it too
             sources |= {s.source for s in now.prompt}
     assert sources == {"pool", "random"}
 
@@ -138,7 +166,9 @@ def test_a_prompt_is_as_long_as_the_limit_wants():
 
 
 def test_limits_reach_both_ends():
-    narrow = GVS(BeamSearch(1, max_len=4), iterations=16, l_start=0.58, l_slope=0.5)  # ⌊1.08⌋ = 1 first, ⌊8.58⌋ = 8 last
+    narrow = GVS(
+        BeamSearch(1, max_len=4), iterations=16, l_start=0.58, l_slope=0.5
+    )  # ⌊1.08⌋ = 1 first, ⌊8.58⌋ = 8 last
     limits = [[i.limit for i in iterations] for iterations in history(narrow, n=6)[0]]
     assert {row[0] for row in limits} == {0, 1} and {n for row in limits for n in row} == set(range(9))
     assert [math.floor(GVS().l_start + GVS().l_slope * t) for t in (1, 2, 30)] == [16, 16, 28]
@@ -166,10 +196,13 @@ def test_random_subtrees_come_from_the_generator():
     drawn = random_subtrees(400, TreeRecipe(), 5, rng)
     assert len(drawn) == 400 and all(is_valid(tree) and tree in SIMPLIFIED for tree in drawn)
     assert len(set(drawn)) > 60 and any("C" in tree for tree in drawn) and max(map(len, drawn)) > 9
-    assert all(set(tree) & {"x2", "x3", "x4", "x5"} == set() for tree in random_subtrees(200, TreeRecipe(), 1, rng))
+    assert all(
+        set(tree) & {"x2", "x3", "x4", "x5"} == set() for tree in random_subtrees(200, TreeRecipe(), 1, rng)
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------------ switches
+
 
 def sources(strategy):
     return {s.source for iterations in history(strategy)[0] for i in iterations for s in i.prompt}
@@ -181,8 +214,13 @@ def test_ablations():
     assert sources(replace(few, k=0)) == {"random"}
     assert sources(replace(few, threshold=1.1)) == {"random"}
     assert sources(replace(few, k=0, k_rand=0)) == set()
-    low = [s for iterations in history(replace(few, threshold=-math.inf))[0] for a, b in zip(iterations, iterations[1:])
-           for s in b.prompt if dict((e.subtree, e.score) for e in a.pool).get(s.subtree, 1) < 0.213 and s.source == "pool"]
+    low = [
+        s
+        for iterations in history(replace(few, threshold=-math.inf))[0]
+        for a, b in zip(iterations, iterations[1:])
+        for s in b.prompt
+        if dict((e.subtree, e.score) for e in a.pool).get(s.subtree, 1) < 0.213 and s.source == "pool"
+    ]
     assert low  # without the threshold bad subtrees are used
 
 
@@ -197,7 +235,10 @@ def test_shuffled_scores_keep_the_pool_but_not_its_order():
     assert len(set().union(*shuffled)) == 10 and all(len(c) == 3 for c in shuffled)
 
 
-@pytest.mark.parametrize("options, message", [({"identity": "value"}, "identity is 'value'"), ({"updates": "none"}, "'best' or 'all'")])
+@pytest.mark.parametrize(
+    "options, message",
+    [({"identity": "value"}, "identity is 'value'"), ({"updates": "none"}, "'best' or 'all'")],
+)
 def test_refusals(options, message):
     with pytest.raises(ValueError, match=message):
         GVS(**options)
@@ -205,13 +246,21 @@ def test_refusals(options, message):
 
 # --------------------------------------------------------------------------------------------------------------- composition
 
-@pytest.mark.parametrize("predictor", [BEAM, TPSR(max_len=8), TPSR(published=True, max_len=8)], ids=["beam", "tpsr", "published"])
+
+@pytest.mark.parametrize(
+    "predictor", [BEAM, TPSR(max_len=8), TPSR(published=True, max_len=8)], ids=["beam", "tpsr", "published"]
+)
 def test_one_iteration_is_the_predictor_itself(predictor):
-    plain, wrapped = solve_all(problems(), predictor, model()), solve_all(problems(), GVS(predictor, iterations=1), model())
+    plain, wrapped = (
+        solve_all(problems(), predictor, model()),
+        solve_all(problems(), GVS(predictor, iterations=1), model()),
+    )
     for a, b in zip(plain, wrapped):
         assert [c.prefix for c in a.candidates] == [c.prefix for c in b.candidates]
         assert (a.n_candidates, a.n_fits, a.n_tokens) == (b.n_candidates, b.n_fits, b.n_tokens)
-        assert (b.answer is None) == (not b.candidates[0].valid) and {c.note for c in b.candidates} == {"iteration 1"}
+        assert (b.answer is None) == (not b.candidates[0].valid) and {c.note for c in b.candidates} == {
+            "iteration 1"
+        }
 
 
 def test_every_request_carries_the_prompt():
@@ -220,32 +269,53 @@ def test_every_request_carries_the_prompt():
     prompts = {r.prompt for r in recorded.requests if not isinstance(r, Verify)}
     assert prompts == {tuple(s.subtree for s in i.prompt) for i in log} and len(prompts) > 3
     assert {type(r) for r in recorded.requests} == {Complete, NextTokens, Verify}
-    assert recorded.name == "gvs+tpsr" and GVS(BEAM).name == "gvs" and GVS(BEAM).beam_size == 3 and GVS().beam_size == 5
+    assert (
+        recorded.name == "gvs+tpsr"
+        and GVS(BEAM).name == "gvs"
+        and GVS(BEAM).beam_size == 3
+        and GVS().beam_size == 5
+    )
     first = next(c for c in result.candidates if c.note.startswith("iteration 3"))
     counts = [sum(s.source == source for s in log[2].prompt) for source in ("pool", "random")]
-    assert first.note == "iteration 3" + "".join(f", {n} {source}" for n, source in zip(counts, ("pool", "random")) if n)
+    assert first.note == "iteration 3" + "".join(
+        f", {n} {source}" for n, source in zip(counts, ("pool", "random")) if n
+    )
 
 
 def test_the_prediction_of_a_walking_tree_search_is_its_path():
     log, rollouts = [], []
     tree = TPSR(published=True, lam=5.0, max_len=10, watch=rollouts.append)
     solve(problems()[0], GVS(tree, iterations=3, watch=log.append), model())
-    ends = [e.path[-1][:-1] for e, after in zip(rollouts, [*rollouts[1:], None]) if after is None or (after.written == () != e.written)]
+    ends = [
+        e.path[-1][:-1]
+        for e, after in zip(rollouts, [*rollouts[1:], None])
+        if after is None or (after.written == () != e.written)
+    ]
     assert [i.prediction for i in log] == ends
 
 
 # ------------------------------------------------------------------------------------------------------- together, seeds, budgets
 
-STRATEGIES = [GVS(BEAM, iterations=6), GVS(BEAM, iterations=5, updates="all", shuffled=True), GVS(TPSR(max_len=8), iterations=3)]
+STRATEGIES = [
+    GVS(BEAM, iterations=6),
+    GVS(BEAM, iterations=5, updates="all", shuffled=True),
+    GVS(TPSR(max_len=8), iterations=3),
+]
 IDS = ["beam", "shuffled", "tpsr"]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=IDS)
 def test_together_equals_alone(strategy):
     together = solve_all(problems(4), strategy, model(), seed=5)
-    assert [summary(r) for r in together] == [summary(solve(p, strategy, model(), seed=5)) for p in problems(4)]
-    assert [summary(r) for r in together] == [summary(r) for r in solve_all(problems(4)[::-1], strategy, model(), seed=5)][::-1]
-    assert [summary(r) for r in together] != [summary(r) for r in solve_all(problems(4), strategy, model(), seed=6)]
+    assert [summary(r) for r in together] == [
+        summary(solve(p, strategy, model(), seed=5)) for p in problems(4)
+    ]
+    assert [summary(r) for r in together] == [
+        summary(r) for r in solve_all(problems(4)[::-1], strategy, model(), seed=5)
+    ][::-1]
+    assert [summary(r) for r in together] != [
+        summary(r) for r in solve_all(problems(4), strategy, model(), seed=6)
+    ]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=IDS)
@@ -254,28 +324,46 @@ def test_stopped_at_any_candidate_the_best_so_far_is_the_answer(strategy):
     for n in range(1, free.n_candidates, 5):
         result = solve(problems()[1], strategy, model(), budget=Budget(candidates=n))
         best = free.best_at(candidates=n)
-        assert result.n_candidates == n and result.stopped and (result.answer and result.answer.prefix) == (best and best.prefix)
+        assert (
+            result.n_candidates == n
+            and result.stopped
+            and (result.answer and result.answer.prefix) == (best and best.prefix)
+        )
 
 
 def test_watching_changes_nothing():
     strategy = GVS(BEAM, iterations=4)
-    assert [summary(r) for r in history(strategy, n=3)[1]] == [summary(r) for r in solve_all(problems(3), strategy, model())]
+    assert [summary(r) for r in history(strategy, n=3)[1]] == [
+        summary(r) for r in solve_all(problems(3), strategy, model())
+    ]
 
 
 def test_a_real_network_with_prompts():
     torch.manual_seed(0)
-    network = Network(Config(vocabulary=len(SIMPLIFIED), width=32, heads=2, positions=60, embedding_std=1.0)).eval()
+    network = Network(
+        Config(vocabulary=len(SIMPLIFIED), width=32, heads=2, positions=60, embedding_std=1.0)
+    ).eval()
     real = SimpleNamespace(network=network, vocabulary=SIMPLIFIED)
     for strategy in (GVS(BEAM, iterations=3), GVS(TPSR(max_len=8), iterations=2)):
         for result in solve_all(problems(2), strategy, real):
-            assert result.answer is not None and result.answer is result.candidates[0] and math.isfinite(result.r2_given)
+            assert (
+                result.answer is not None
+                and result.answer is result.candidates[0]
+                and math.isfinite(result.r2_given)
+            )
 
 
 # ------------------------------------------------------------------------------------------- prompts of different lengths in a pass
 
+
 def random_jobs(rng, n, beam_size, share_prompted=0.8):
     trees = [("x1",), ("sin", "x1"), ("add", "x1", "x2"), ("mul", "C", "sin", "add", "x1", "x2")]
-    prompts = [tuple(trees[i] for i in rng.permutation(4)[: rng.integers(5)]) if rng.random() < share_prompted else () for _ in range(n)]
+    prompts = [
+        tuple(trees[i] for i in rng.permutation(4)[: rng.integers(5)])
+        if rng.random() < share_prompted
+        else ()
+        for _ in range(n)
+    ]
     return [Job(Complete((), beam_size, prompt), 0, 2) for prompt in prompts]
 
 
@@ -291,16 +379,22 @@ def test_passes_share_out_all_jobs_by_length():
         for before, after in zip(groups, groups[1:]):
             assert max(length(jobs[i]) for i in before) <= min(length(jobs[i]) for i in after)
     plain = random_jobs(rng, 250, 5, 0.0)
-    assert passes(plain, list(range(250)), cpu) == [list(range(250))[k : k + decoding.ROWS // 5] for k in range(0, 250, decoding.ROWS // 5)]
+    assert passes(plain, list(range(250)), cpu) == [
+        list(range(250))[k : k + decoding.ROWS // 5] for k in range(0, 250, decoding.ROWS // 5)
+    ]
 
 
 def real_model():
     torch.manual_seed(0)
-    network = Network(Config(vocabulary=len(SIMPLIFIED), width=32, heads=2, positions=80, embedding_std=1.0)).eval()
+    network = Network(
+        Config(vocabulary=len(SIMPLIFIED), width=32, heads=2, positions=80, embedding_std=1.0)
+    ).eval()
     return SimpleNamespace(network=network, vocabulary=SIMPLIFIED)
 
 
-@pytest.mark.parametrize("strategy", [GVS(BEAM, iterations=5), GVS(TPSR(max_len=6), iterations=2)], ids=["beam", "tpsr"])
+@pytest.mark.parametrize(
+    "strategy", [GVS(BEAM, iterations=5), GVS(TPSR(max_len=6), iterations=2)], ids=["beam", "tpsr"]
+)
 def test_small_passes_large_passes_and_none_shared_agree_with_a_real_network(strategy, monkeypatch):
     """Padding a prompt to the longest of its pass, or reading it alone, changes nothing that can be seen."""
     real = real_model()
@@ -312,8 +406,10 @@ def test_small_passes_large_passes_and_none_shared_agree_with_a_real_network(str
 
 # ------------------------------------------------------------------------------------------------------------------ pictures
 
+
 def test_the_pool_as_a_picture():
     import matplotlib
+
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
@@ -321,7 +417,9 @@ def test_the_pool_as_a_picture():
     trees, scores = pool_over_time(iterations, shown=8)
     pool = iterations[-1].pool
     assert scores.shape == (8, 10) and len(set(trees)) == 8 and {e.subtree for e in pool[:4]} <= set(trees)
-    assert min(e.count for e in pool[4:] if e.subtree in trees) >= max(e.count for e in pool[4:] if e.subtree not in trees)
+    assert min(e.count for e in pool[4:] if e.subtree in trees) >= max(
+        e.count for e in pool[4:] if e.subtree not in trees
+    )
     starts = [int(np.flatnonzero(np.isfinite(row))[0]) for row in scores]
     assert starts == sorted(starts)  # a staircase
     for tree, row, start in zip(trees, scores, starts):

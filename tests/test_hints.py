@@ -1,4 +1,5 @@
 """Hints: their words go there and back, symmetry is what sympy says, and what is drawn is true."""
+
 import itertools
 import math
 
@@ -9,20 +10,34 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsr.network import checkpoints, training
-from nsr.network.batches import Stream, make_draw, make_hints
-from nsr.formulas.equivalence import strip
-from nsr.network.checkpoints import CheckpointError
-from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, VARIABLES, VOCABULARIES, n_constants
-from nsr.data.templates import TreeRecipe, training_draws
 from nsr.data.hint_draws import HintRecipe, draw_hints, fitted, random_templates
 from nsr.data.hints import (
-    BEGIN, FINISH, LONGEST, ROOM, VALUES, Complexity, HintError, Negative, Positive, Symmetry, decode, encode, hint_words, in_order, rounded,
+    BEGIN,
+    FINISH,
+    LONGEST,
+    ROOM,
+    VALUES,
+    Complexity,
+    HintError,
+    Negative,
+    Positive,
+    Symmetry,
+    decode,
+    encode,
+    hint_words,
+    in_order,
+    rounded,
 )
 from nsr.data.items import TemplateBank, sample_items
-from nsr.network.model import Network
+from nsr.data.templates import TreeRecipe, training_draws
+from nsr.formulas.equivalence import strip
+from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, VARIABLES, VOCABULARIES, n_constants
 from nsr.formulas.notation import to_sympy
 from nsr.formulas.parsing import parse
+from nsr.network import checkpoints, training
+from nsr.network.batches import Stream, make_draw, make_hints
+from nsr.network.checkpoints import CheckpointError
+from nsr.network.model import Network
 from nsr.network.recipes import make_settings, read_settings
 from nsr.numbers.symmetry import symmetries
 
@@ -34,6 +49,7 @@ TINY = dict(
 
 def split(prefix):
     """All subtrees by recursion: an independent reading of prefix notation."""
+
     def walk(i):
         start, i = i, i + 1
         found = []
@@ -41,6 +57,7 @@ def split(prefix):
             i, below = walk(i)
             found += below
         return i, [prefix[start:i], *found]
+
     return walk(0)[1]
 
 
@@ -58,18 +75,27 @@ EVERYTHING = HintRecipe(1.0, 1.0, 1.0, 1.0, values=0.5)
 
 # ------------------------------------------------------------------------------------------------------------------ the words
 
+
 def trees(constants: bool):
     leaves = st.sampled_from([*SIMPLIFIED.variables, *(["C"] if constants else [])]).map(lambda leaf: (leaf,))
     unary, binary = ([op for op in SIMPLIFIED.operators if ARITY[op] == n] for n in (1, 2))
-    return st.recursive(leaves, lambda below: st.one_of(
-        st.tuples(st.sampled_from(unary), below).map(lambda t: (t[0], *t[1])),
-        st.tuples(st.sampled_from(binary), below, below).map(lambda t: (t[0], *t[1], *t[2]))), max_leaves=6)
+    return st.recursive(
+        leaves,
+        lambda below: st.one_of(
+            st.tuples(st.sampled_from(unary), below).map(lambda t: (t[0], *t[1])),
+            st.tuples(st.sampled_from(binary), below, below).map(lambda t: (t[0], *t[1], *t[2])),
+        ),
+        max_leaves=6,
+    )
 
 
 def positives():
     def with_values(tree):
         n = n_constants(tree)
-        return st.one_of(st.just(()), st.tuples(*[st.none() | st.floats(-100, 100)] * n)).map(lambda values: Positive(tree, values))
+        return st.one_of(st.just(()), st.tuples(*[st.none() | st.floats(-100, 100)] * n)).map(
+            lambda values: Positive(tree, values)
+        )
+
     return trees(True).flatmap(with_values)
 
 
@@ -78,7 +104,10 @@ def symmetry_hints():
     return st.tuples(pairs, st.booleans()).map(lambda t: Symmetry(*t[0], t[1]))
 
 
-HINTS = st.lists(st.one_of(st.integers(1, 60).map(Complexity), symmetry_hints(), positives(), trees(False).map(Negative)), max_size=8)
+HINTS = st.lists(
+    st.one_of(st.integers(1, 60).map(Complexity), symmetry_hints(), positives(), trees(False).map(Negative)),
+    max_size=8,
+)
 
 
 @settings(max_examples=150, deadline=None)
@@ -102,31 +131,43 @@ def test_words_are_numbered_without_repetition_and_padding_is_zero(vocabulary):
 
 def test_no_hints_are_two_markers():
     words = hint_words(SIMPLIFIED)
-    assert encode([], SIMPLIFIED) == (words.index(BEGIN), words.index(FINISH)) and decode(encode([], SIMPLIFIED), SIMPLIFIED) == ()
+    assert (
+        encode([], SIMPLIFIED) == (words.index(BEGIN), words.index(FINISH))
+        and decode(encode([], SIMPLIFIED), SIMPLIFIED) == ()
+    )
 
 
 def test_a_value_moves_to_the_nearest_known_one():
     assert {rounded(v) for v in VALUES} == set(VALUES)
     for value in np.random.default_rng(0).uniform(-70, 70, 200):
-        assert math.copysign(1, rounded(value)) == math.copysign(1, value) and 1 / 1.3 < rounded(value) / value < 1.3
+        assert (
+            math.copysign(1, rounded(value)) == math.copysign(1, value)
+            and 1 / 1.3 < rounded(value) / value < 1.3
+        )
     assert Positive(("mul", "C", "x1"), (None,)) == Positive(("mul", "C", "x1"))
     with pytest.raises(HintError, match="finite"):
         rounded(math.nan)
 
 
-@pytest.mark.parametrize("make, message", [
-    (lambda: Complexity(0), "at least 1 token"),
-    (lambda: Symmetry("x1", "x1"), "two different variables"),
-    (lambda: Symmetry("x1", "y"), "two different variables"),
-    (lambda: Positive(("add", "x1")), "must be an expression: 1 argument missing"),
-    (lambda: Positive(("mul", "C", "x1"), (1.0, 2.0)), "1 constants, but 2 values"),
-    (lambda: Negative(("mul", "C", "x1")), "structure only"),
-    (lambda: encode([Positive(("log", "x1"))], SIMPLIFIED), "'log' in the hint"),
-    (lambda: encode([Symmetry("x1", "x6")], SIMPLIFIED), "no word of a network for SIMPLIFIED with 5 variables"),
-    (lambda: decode([], SIMPLIFIED), "stand between"),
-    (lambda: decode([1, 10_000, 2], SIMPLIFIED), "begins no hint"),
-    (lambda: decode([1, 3, 2], SIMPLIFIED), "must be an expression"),
-])
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: Complexity(0), "at least 1 token"),
+        (lambda: Symmetry("x1", "x1"), "two different variables"),
+        (lambda: Symmetry("x1", "y"), "two different variables"),
+        (lambda: Positive(("add", "x1")), "must be an expression: 1 argument missing"),
+        (lambda: Positive(("mul", "C", "x1"), (1.0, 2.0)), "1 constants, but 2 values"),
+        (lambda: Negative(("mul", "C", "x1")), "structure only"),
+        (lambda: encode([Positive(("log", "x1"))], SIMPLIFIED), "'log' in the hint"),
+        (
+            lambda: encode([Symmetry("x1", "x6")], SIMPLIFIED),
+            "no word of a network for SIMPLIFIED with 5 variables",
+        ),
+        (lambda: decode([], SIMPLIFIED), "stand between"),
+        (lambda: decode([1, 10_000, 2], SIMPLIFIED), "begins no hint"),
+        (lambda: decode([1, 3, 2], SIMPLIFIED), "must be an expression"),
+    ],
+)
 def test_what_is_no_hint_is_refused_in_words(make, message):
     with pytest.raises(HintError, match=message):
         make()
@@ -134,18 +175,44 @@ def test_what_is_no_hint_is_refused_in_words(make, message):
 
 # ------------------------------------------------------------------------------------------------------------------- symmetry
 
+
 def judged(prefix, constants=()):
     """What sympy says: the difference after the exchange expands to zero."""
     f = to_sympy(prefix, constants) if constants else to_sympy(prefix)
     names = sorted(f.free_symbols, key=str)
-    return {(str(a), str(b)): sympy.expand(f - f.subs({a: b, b: a}, simultaneous=True)) == 0 for a, b in itertools.combinations(names, 2)}
+    return {
+        (str(a), str(b)): sympy.expand(f - f.subs({a: b, b: a}, simultaneous=True)) == 0
+        for a, b in itertools.combinations(names, 2)
+    }
 
 
-@pytest.mark.parametrize("text", [
-    "x1 + x2", "x1 - x2", "cos(x1 - x2)", "sin(x1 - x2)", "x1 + x2 + x3 - x4", "exp(x1) + exp(x2)", "exp(x1) + sin(x2)", "x1*x2 + x3", "x1/x2",
-    "sin(x1 + x2 + x3)", "tan(x1 + cos(x2))", "log(x1*x2)", "log(x1) + log(x2)", "sqrt(x1 + x2)", "asin(x1*x2)", "sqrt(x1) - sqrt(x2)",
-    "exp(x1)*exp(x2)*exp(x3)", "(x1 + x2)^2 - x1^2 - x2^2 + x3", "exp(exp(exp(x3))) + x1 - x2", "exp(exp(exp(x3))) + x1 + x2", "x1", "x1 + exp(x1)",
-])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x1 + x2",
+        "x1 - x2",
+        "cos(x1 - x2)",
+        "sin(x1 - x2)",
+        "x1 + x2 + x3 - x4",
+        "exp(x1) + exp(x2)",
+        "exp(x1) + sin(x2)",
+        "x1*x2 + x3",
+        "x1/x2",
+        "sin(x1 + x2 + x3)",
+        "tan(x1 + cos(x2))",
+        "log(x1*x2)",
+        "log(x1) + log(x2)",
+        "sqrt(x1 + x2)",
+        "asin(x1*x2)",
+        "sqrt(x1) - sqrt(x2)",
+        "exp(x1)*exp(x2)*exp(x3)",
+        "(x1 + x2)^2 - x1^2 - x2^2 + x3",
+        "exp(exp(exp(x3))) + x1 - x2",
+        "exp(exp(exp(x3))) + x1 + x2",
+        "x1",
+        "x1 + exp(x1)",
+    ],
+)
 def test_symmetry_is_what_sympy_says(text):
     prefix, _ = parse(text)
     assert symmetries(prefix) == judged(prefix)
@@ -162,7 +229,9 @@ def test_constants_count():
     line = ("add", "mul", "C", "x1", "x2")
     assert symmetries(line) == {("x1", "x2"): False} == symmetries(line, (2.0,))
     assert symmetries(line, (1.0,)) == {("x1", "x2"): True}
-    assert symmetries(("add", "C", "add", "x1", "x2")) == {("x1", "x2"): True}  # an additive constant breaks nothing
+    assert symmetries(("add", "C", "add", "x1", "x2")) == {
+        ("x1", "x2"): True
+    }  # an additive constant breaks nothing
 
 
 def test_a_symmetry_that_is_drawn_is_the_one_of_generic_constants(items):
@@ -173,10 +242,13 @@ def test_a_symmetry_that_is_drawn_is_the_one_of_generic_constants(items):
 def test_values_that_do_not_exist_or_explode_decide_nothing():
     assert symmetries(parse("log(sin(x1) - 2) + x2")[0]) == {}  # nowhere defined
     assert symmetries(parse("log(x1 - 20) + log(x2 - 20)")[0], (20.0, 20.0)) == {("x1", "x2"): True}
-    assert symmetries(parse("sin(exp(exp(exp(x1 + x2 + x3))))")[0]) == dict.fromkeys(itertools.combinations(("x1", "x2", "x3"), 2), True)
+    assert symmetries(parse("sin(exp(exp(exp(x1 + x2 + x3))))")[0]) == dict.fromkeys(
+        itertools.combinations(("x1", "x2", "x3"), 2), True
+    )
 
 
 # -------------------------------------------------------------------------------------------------------------------- drawing
+
 
 def test_all_that_is_drawn_is_true(items):
     rng, kinds = np.random.default_rng(0), {Complexity: 0, Symmetry: 0, Positive: 0, Negative: 0}
@@ -191,7 +263,9 @@ def test_all_that_is_drawn_is_true(items):
                 assert hint.tree in inside[1:] and len(hint.tree) > 1
                 first = next(i for i in range(len(prefix)) if prefix[i : i + len(hint.tree)] == hint.tree)
                 own = constants[prefix[:first].count("C") :][: hint.tree.count("C")]
-                assert all(told is None or told == rounded(v) for told, v in zip(hint.values, own)) and (k or not hint.values)
+                assert all(told is None or told == rounded(v) for told, v in zip(hint.values, own)) and (
+                    k or not hint.values
+                )
             if isinstance(hint, Negative):
                 assert hint.tree not in bare and set(hint.tree) & set(VARIABLES) <= set(prefix)
     assert min(kinds.values()) > 100
@@ -213,12 +287,20 @@ def test_the_budget_is_a_share_of_the_length(items):
             for kind in (HintRecipe(0, 0, 1, 0, share=share), HintRecipe(0, 0, 0, 1, share=share)):
                 trees = [hint.tree for hint in draw_hints(rng, prefix, kind, OTHERS)]
                 assert sum(map(len, trees)) <= int(share * len(prefix))
-                if share == 1.0 and kind.positives and len(split(prefix)) > 2 and any(len(t) > 1 for t in split(prefix)[1:]):
+                if (
+                    share == 1.0
+                    and kind.positives
+                    and len(split(prefix)) > 2
+                    and any(len(t) > 1 for t in split(prefix)[1:])
+                ):
                     assert trees  # something always fits
 
 
 def test_each_kind_comes_with_its_own_probability(items):
-    rng, recipe = np.random.default_rng(3), HintRecipe(complexity=0.1, symmetry=0.2, positives=0.5, negatives=0.8, share=1.0)
+    rng, recipe = (
+        np.random.default_rng(3),
+        HintRecipe(complexity=0.1, symmetry=0.2, positives=0.5, negatives=0.8, share=1.0),
+    )
     prefix = parse("x1 + x2 + sin(x1 + exp(x2))")[0]
     drawn = [{type(hint) for hint in draw_hints(rng, prefix, recipe, OTHERS)} for _ in range(1000)]
     for kind, p in zip((Complexity, Symmetry, Positive, Negative), (0.1, 0.2, 0.5, 0.8)):
@@ -249,6 +331,7 @@ def test_full_expressions_can_be_hinted_too():
 
 # ------------------------------------------------------------------------------------------------------------------- training
 
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hinted")
@@ -259,10 +342,27 @@ def finished(tmp_path_factory):
 def test_a_recipe_knows_the_size_of_its_hint_vocabulary():
     for scale in ("tiny", "laptop", "paper"):
         found = read_settings("nsrwh", scale)
-        assert found.config().hint_vocabulary == len(hint_words(found.vocabulary)) and found.config().hint_positions >= ROOM
+        assert (
+            found.config().hint_vocabulary == len(hint_words(found.vocabulary))
+            and found.config().hint_positions >= ROOM
+        )
     plain, hinted = (read_settings(name, "laptop").flat() for name in ("nesymres", "nsrwh"))
-    assert hinted["steps"] * 4 == plain["steps"] and hinted["freeze_encoder"] and hinted["start_from"] == "laptop/nesymres"
-    same = ("width", "heads", "decoder_layers", "draws", "template_seed", "min_operators", "max_operators", "batch", "bias")
+    assert (
+        hinted["steps"] * 4 == plain["steps"]
+        and hinted["freeze_encoder"]
+        and hinted["start_from"] == "laptop/nesymres"
+    )
+    same = (
+        "width",
+        "heads",
+        "decoder_layers",
+        "draws",
+        "template_seed",
+        "min_operators",
+        "max_operators",
+        "batch",
+        "bias",
+    )
     assert [plain[key] for key in same] == [hinted[key] for key in same]
     assert read_settings("nesymres", "laptop").config().hint_vocabulary == 0
 
@@ -281,7 +381,11 @@ def test_batches_carry_true_hints():
 
 def test_a_hinted_network_is_published_and_loaded_as_it_was(finished, monkeypatch, tmp_path):
     trained = checkpoints.load_folder(finished / "final", "tiny/nsrwh")
-    assert trained.config.hint_vocabulary == len(trained.about["hint_words"]) == len(hint_words(trained.vocabulary))
+    assert (
+        trained.config.hint_vocabulary
+        == len(trained.about["hint_words"])
+        == len(hint_words(trained.vocabulary))
+    )
     monkeypatch.setattr(checkpoints, "OUTPUTS", tmp_path)
     (tmp_path / "training" / "tiny").mkdir(parents=True)
     (tmp_path / "training" / "tiny" / "nsrwh").symlink_to(finished)
@@ -310,19 +414,31 @@ def test_a_run_from_before_hints_existed_goes_on(tmp_path):
     training.train(plain, tmp_path, stop_after=5)
     tensors, about = checkpoints.read(tmp_path / checkpoints.LATEST)
     sizes = {"hint_vocabulary", "hint_layers", "hint_positions"}  # of the network: they existed before
-    about["settings"] = {key: value for key, value in about["settings"].items() if not key.startswith("hint") or key in sizes}
+    about["settings"] = {
+        key: value for key, value in about["settings"].items() if not key.startswith("hint") or key in sizes
+    }
     checkpoints.write(tmp_path / checkpoints.LATEST, tensors, about)
     assert training.train(plain, tmp_path) is not None
 
 
-def test_a_frozen_encoder_learns_nothing_costs_no_backward_pass_and_remembers_what_was_shown(finished, monkeypatch, tmp_path):
+def test_a_frozen_encoder_learns_nothing_costs_no_backward_pass_and_remembers_what_was_shown(
+    finished, monkeypatch, tmp_path
+):
     plain = make_settings({key: value for key, value in TINY.items() if not key.startswith("hint")})
     base = checkpoints.load_folder(training.train(plain, tmp_path / "plain"))
     monkeypatch.setattr(checkpoints, "load", lambda name: base)
-    tuned = checkpoints.load_folder(training.train(make_settings(TINY | dict(start_from="tiny/nesymres", freeze_encoder=True)), tmp_path / "tuned"))
+    tuned = checkpoints.load_folder(
+        training.train(
+            make_settings(TINY | dict(start_from="tiny/nesymres", freeze_encoder=True)), tmp_path / "tuned"
+        )
+    )
     for name, tensor in base.network.state_dict().items():
-        assert torch.equal(tensor, tuned.network.state_dict()[name]) == name.startswith(("embed", "blocks", "pool")), name
-    assert tuned.seen.counts.sum() == 2 * base.seen.counts.sum() and set(base.seen.hashes) <= set(tuned.seen.hashes)
+        assert torch.equal(tensor, tuned.network.state_dict()[name]) == name.startswith(
+            ("embed", "blocks", "pool")
+        ), name
+    assert tuned.seen.counts.sum() == 2 * base.seen.counts.sum() and set(base.seen.hashes) <= set(
+        tuned.seen.hashes
+    )
     network = Network(plain.config())
     for part in (network.embed, network.blocks, network.pool):
         part.requires_grad_(False)

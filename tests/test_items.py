@@ -1,4 +1,5 @@
 """Constants, supports, points."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -6,11 +7,11 @@ from hypothesis import strategies as st
 from scipy import stats
 from strategies import prefixes
 
+from nsr.data.items import ItemRecipe, TemplateBank, sample_items
+from nsr.data.templates import TreeRecipe, draw_templates
+from nsr.formulas.constant_places import saturate
 from nsr.formulas.equivalence import canonical, template_of
 from nsr.formulas.expressions import FULL, SIMPLIFIED, is_valid
-from nsr.data.templates import TreeRecipe, draw_templates
-from nsr.data.items import ItemRecipe, TemplateBank, sample_items
-from nsr.formulas.constant_places import saturate
 from nsr.formulas.notation import to_sympy
 from nsr.formulas.parsing import parse
 
@@ -67,7 +68,11 @@ def test_the_number_of_constants_follows_the_published_rule():
 def test_distributions_of_the_constants():
     """x1 alone in a sine: its factor is log-uniform(0.05, 10), its summand uniform(−10, 10), three decimals."""
     items = sample_items(TemplateBank([("sin", "x1")]), np.random.default_rng(3), 20_000, n_points=2)
-    adds = [items.values(i)[-1] for i in range(len(items)) if items.prefix(i)[-5:] == ("sin", "add", "C", "x1")[-5:]]
+    adds = [
+        items.values(i)[-1]
+        for i in range(len(items))
+        if items.prefix(i)[-5:] == ("sin", "add", "C", "x1")[-5:]
+    ]
     assert stats.kstest(np.array(adds), stats.uniform(-10, 20).cdf).pvalue > 1e-4
     muls = [items.values(i)[0] for i in range(len(items)) if items.prefix(i) == ("mul", "C", "sin", "x1")]
     assert stats.kstest(np.log(muls), stats.uniform(np.log(0.05), np.log(200)).cdf).pvalue > 1e-4
@@ -77,8 +82,12 @@ def test_distributions_of_the_constants():
 def test_meeting_additive_constants_are_one_with_their_signs():
     """(x1 + a) − (x2 + b) is one constant a − b."""
     recipe = ItemRecipe(max_constants=6, mul_low=1.0, mul_high=1.0)
-    items = sample_items(TemplateBank([("sub", "x1", "x2")]), np.random.default_rng(4), 4000, n_points=1, recipe=recipe)
-    sums = [items.values(i)[0] for i in range(len(items)) if items.prefix(i) == ("sub", "add", "C", "x1", "x2")]
+    items = sample_items(
+        TemplateBank([("sub", "x1", "x2")]), np.random.default_rng(4), 4000, n_points=1, recipe=recipe
+    )
+    sums = [
+        items.values(i)[0] for i in range(len(items)) if items.prefix(i) == ("sub", "add", "C", "x1", "x2")
+    ]
     assert len(sums) > 100 and abs(np.mean(sums)) < 1.0
     assert max(np.abs(sums)) > 11  # only a difference of two reaches beyond 10
 

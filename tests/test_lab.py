@@ -16,10 +16,10 @@ import numpy as np
 import pandas as pd
 import psutil
 import pytest
-
 from conftest import ROOT
-from nsr.book import runner, pages, run_records
+
 from nsr.__main__ import main
+from nsr.book import pages, run_records, runner
 
 HEAD = """# ---
 # jupyter:
@@ -73,9 +73,15 @@ assert not (book.ROOT / "broken").exists(), "out of order"
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small project with a notebook that works, one that fails, one that never ends, and one that fails while a file is there."""
+    """A small project with a notebook that works, one that fails, one that never ends, and one that fails
+    while a file is there."""
     root = tmp_path_factory.mktemp("project")
-    for name, body in {"00_good": GOOD, "01_bad": "before = 1\n\n# %%\n1 / 0\n", "02_sleepy": SLEEP, "03_moody": MOODY}.items():
+    for name, body in {
+        "00_good": GOOD,
+        "01_bad": "before = 1\n\n# %%\n1 / 0\n",
+        "02_sleepy": SLEEP,
+        "03_moody": MOODY,
+    }.items():
         path = root / "notebooks" / f"{name}.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(HEAD.format(title=f"The {name[3:]} one") + body)
@@ -104,6 +110,7 @@ def leftovers(project: Path) -> list[Path]:
 
 # ---- what it refuses ----------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
@@ -119,7 +126,9 @@ def leftovers(project: Path) -> list[Path]:
         (["train", "nesymres", "--scale", "huge"], ["'huge'", "tiny, laptop, paper"]),
     ],
 )
-def test_a_request_that_makes_no_sense_is_refused_in_a_sentence(inside: Path, capsys: pytest.CaptureFixture, words: list[str], expected):
+def test_a_request_that_makes_no_sense_is_refused_in_a_sentence(
+    inside: Path, capsys: pytest.CaptureFixture, words: list[str], expected
+):
     if expected is None:
         assert runner.find(words[1]).stem == "00_good"
         return
@@ -135,7 +144,16 @@ def test_an_undeclared_key_in_params_is_refused(inside: Path, monkeypatch: pytes
         runner.settle(runner.find("00"), "tiny")
 
 
-@pytest.mark.parametrize(("name", "text", "value"), [("size", "1e3", 1000), ("size", "-4", -4), ("share", "1", 1.0), ("name", "5", "5"), ("loud", "true", True)])
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("size", "1e3", 1000),
+        ("size", "-4", -4),
+        ("share", "1", 1.0),
+        ("name", "5", "5"),
+        ("loud", "true", True),
+    ],
+)
 def test_text_from_the_command_line_gets_the_declared_kind(inside: Path, name: str, text: str, value):
     settled = runner.settle(runner.find("00"), "tiny", {name: text})[name]
     assert settled == value and type(settled) is type(value)
@@ -148,7 +166,9 @@ def test_defaults_then_params_file_then_command(inside: Path):
     assert runner.settle(notebook, "tiny", {"size": "9"})["size"] == 9
 
 
-@pytest.mark.parametrize("line", ["size = 3", "size: int | None = 3", "size: int = 2 + 1", "size: int", "import os"])
+@pytest.mark.parametrize(
+    "line", ["size = 3", "size: int | None = 3", "size: int = 2 + 1", "size: int", "import os"]
+)
 def test_parameters_cell_holds_only_flat_literals(tmp_path: Path, line: str):
     path = tmp_path / "00_x.py"
     path.write_text(f'# %% tags=["parameters"]\n{line}\n')
@@ -158,24 +178,47 @@ def test_parameters_cell_holds_only_flat_literals(tmp_path: Path, line: str):
 
 # ---- a run that works ---------------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture(scope="module")
 def good(project: Path, nsr_command, tmp_path_factory) -> subprocess.CompletedProcess:
-    return nsr_command("run", "00", "--scale", "tiny", cwd=tmp_path_factory.mktemp("elsewhere"), NSR_ROOT=str(project))
+    return nsr_command(
+        "run", "00", "--scale", "tiny", cwd=tmp_path_factory.mktemp("elsewhere"), NSR_ROOT=str(project)
+    )
 
 
 def test_a_run_leaves_notebook_page_figures_and_metrics(project: Path, good: subprocess.CompletedProcess):
     assert good.returncode == 0, good.stdout + good.stderr
     metrics = metrics_of(project, "00_good")
     assert metrics["status"] == "ok" and metrics["seconds"] > 0
-    assert metrics["parameters"] == {"scale": "tiny", "seed": 0, "size": 7, "share": 0.5, "name": "a", "loud": False}
+    assert metrics["parameters"] == {
+        "scale": "tiny",
+        "seed": 0,
+        "size": 7,
+        "share": 0.5,
+        "name": "a",
+        "loud": False,
+    }
     assert metrics["seed"] == 0 and "commit" in metrics and "dirty" in metrics and metrics["cores"] >= 1
-    assert metrics["versions"]["torch"].startswith("2.13.0") and metrics["versions"]["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert metrics["versions"]["torch"].startswith("2.13.0") and metrics["versions"]["python"] == ".".join(
+        map(str, sys.version_info[:3])
+    )
     socket = Path(metrics["results"].pop("socket"))  # in a folder of this kernel alone, which is gone with it
     assert socket.is_absolute() and not socket.parent.exists()
-    assert metrics["results"] == {"doubled": 14, "transport": "ipc", "headless": True, "total": 3, "cwd": str(project)}
+    assert metrics["results"] == {
+        "doubled": 14,
+        "transport": "ipc",
+        "headless": True,
+        "total": 3,
+        "cwd": str(project),
+    }
     assert metrics["figures"] == ["dot.png"] and list(metrics["inputs"]) == ["data.csv"]
     folder = project / "outputs" / "tiny" / "00_good"
-    assert sorted(path.name for path in folder.iterdir()) == ["00_good.html", "00_good.ipynb", "figures", "metrics.json"]
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "00_good.html",
+        "00_good.ipynb",
+        "figures",
+        "metrics.json",
+    ]
     assert str(project) not in json.dumps(nbformat.read(folder / "00_good.ipynb", 4).metadata)
     assert not leftovers(project)
 
@@ -188,7 +231,9 @@ def test_the_page_reads_as_part_of_a_book(project: Path, good: subprocess.Comple
     assert 'href="00_good/00_good.html"' in index and "The good one." in index
 
 
-def test_what_is_up_to_date_is_skipped_until_something_it_depends_on_changes(inside: Path, good: subprocess.CompletedProcess):
+def test_what_is_up_to_date_is_skipped_until_something_it_depends_on_changes(
+    inside: Path, good: subprocess.CompletedProcess
+):
     notebook, folder = runner.find("00"), inside / "outputs" / "tiny" / "00_good"
 
     def fresh(**overrides) -> bool:
@@ -196,7 +241,9 @@ def test_what_is_up_to_date_is_skipped_until_something_it_depends_on_changes(ins
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(runner, "ROOT", inside)
             patch.setattr(runner, "REFERENCE", inside / "outputs" / "reference")
-            return runner.up_to_date(folder, runner.fingerprint(notebook, runner.settle(notebook, "tiny", overrides)))
+            return runner.up_to_date(
+                folder, runner.fingerprint(notebook, runner.settle(notebook, "tiny", overrides))
+            )
 
     assert fresh()
     assert not fresh(size=8)
@@ -211,7 +258,9 @@ def test_what_is_up_to_date_is_skipped_until_something_it_depends_on_changes(ins
     assert fresh()
 
 
-def test_the_second_run_does_nothing_and_own_parameters_get_their_own_folder(project: Path, good, nsr_command):
+def test_the_second_run_does_nothing_and_own_parameters_get_their_own_folder(
+    project: Path, good, nsr_command
+):
     before = metrics_of(project, "00_good")
     again = nsr_command("run", "00", "--scale", "tiny", NSR_ROOT=str(project))
     assert again.returncode == 0 and "up to date" in again.stdout
@@ -225,7 +274,12 @@ def test_the_second_run_does_nothing_and_own_parameters_get_their_own_folder(pro
 def test_two_runs_at_once_both_succeed(project: Path, good):
     environment = os.environ | {"PYTHONPATH": str(ROOT), "NSR_ROOT": str(project)}
     command = [sys.executable, "-m", "nsr", "run", "00", "--scale", "tiny", "--force"]
-    pair = [subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for _ in range(2)]
+    pair = [
+        subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        for _ in range(2)
+    ]
     said = [process.communicate(timeout=300)[0] for process in pair]
     assert [process.returncode for process in pair] == [0, 0], said
     assert metrics_of(project, "00_good")["status"] == "ok"
@@ -235,14 +289,22 @@ def test_two_runs_at_once_both_succeed(project: Path, good):
 
 # ---- runs that do not ---------------------------------------------------------------------------------------------------------
 
+
 def test_a_failing_notebook_leaves_its_executed_copy(project: Path, nsr_command):
     done = nsr_command("run", "01_bad", "--scale", "tiny", NSR_ROOT=str(project))
     assert done.returncode == 1
-    assert "ZeroDivisionError" in done.stderr and "Traceback (most recent call last):\n  File" not in done.stderr.split("ZeroDivisionError")[0]
+    assert (
+        "ZeroDivisionError" in done.stderr
+        and "Traceback (most recent call last):\n  File" not in done.stderr.split("ZeroDivisionError")[0]
+    )
     metrics = metrics_of(project, "01_bad")
     assert metrics["status"] == "failed" and "ZeroDivisionError" in metrics["error"]
     folder = project / "outputs" / "tiny" / "01_bad"
-    outputs = [output for cell in nbformat.read(folder / "01_bad.ipynb", 4).cells for output in cell.get("outputs", [])]
+    outputs = [
+        output
+        for cell in nbformat.read(folder / "01_bad.ipynb", 4).cells
+        for output in cell.get("outputs", [])
+    ]
     assert any(output.output_type == "error" for output in outputs)
     assert "not complete" in (folder / "01_bad.html").read_text()
 
@@ -262,13 +324,20 @@ def test_a_failing_run_stands_beside_the_finished_one_until_a_run_works(project:
     done = run()
     assert done.returncode == 1 and "out of order" in done.stderr
     assert "failed_03_moody/03_moody.html" in done.stdout and "stays in" in done.stdout
-    assert files("03_moody") == finished | {"03_moody.html": files("03_moody")["03_moody.html"]}  # whose links may have changed
-    assert metrics_of(project, "03_moody")["status"] == "ok" and metrics_of(project, "failed_03_moody")["status"] == "failed"
+    assert files("03_moody") == finished | {
+        "03_moody.html": files("03_moody")["03_moody.html"]
+    }  # whose links may have changed
+    assert (
+        metrics_of(project, "03_moody")["status"] == "ok"
+        and metrics_of(project, "failed_03_moody")["status"] == "failed"
+    )
     assert "not complete" in (outputs / "failed_03_moody" / "03_moody.html").read_text()
     index = (outputs / "index.html").read_text()
     assert 'href="03_moody/03_moody.html"' in index and "a later run failed: failed_03_moody" in index
     with zipfile.ZipFile(pages.pack(outputs)) as book:
-        assert "book/03_moody/03_moody.html" in book.namelist() and not [name for name in book.namelist() if "failed" in name]
+        assert "book/03_moody/03_moody.html" in book.namelist() and not [
+            name for name in book.namelist() if "failed" in name
+        ]
     broken.unlink()
     assert run().returncode == 0
     assert metrics_of(project, "03_moody")["status"] == "ok" and not (outputs / "failed_03_moody").exists()
@@ -304,8 +373,17 @@ def test_the_time_limit_is_kept_from_outside_and_the_kernel_is_ended(project: Pa
 def test_no_kernel_outlives_a_runner_that_is_killed(project: Path):
     pid = project / "pid.txt"
     pid.unlink(missing_ok=True)
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "NSR_ROOT": str(project), "NSR_OUTPUTS": str(project / "killed")}
-    runner = subprocess.Popen([sys.executable, "-m", "nsr", "run", "02", "--scale", "tiny"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    environment = os.environ | {
+        "PYTHONPATH": str(ROOT),
+        "NSR_ROOT": str(project),
+        "NSR_OUTPUTS": str(project / "killed"),
+    }
+    runner = subprocess.Popen(
+        [sys.executable, "-m", "nsr", "run", "02", "--scale", "tiny"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         assert wait_for(lambda: pid.exists() and pid.read_text())
     finally:
@@ -329,22 +407,33 @@ book.record(threads=os.environ["OMP_NUM_THREADS"])
 
 @pytest.fixture
 def meeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], subprocess.Popen]:
-    """Two notebooks that end only when both have begun; and how to run them, with two cores whatever this machine has."""
+    """Two notebooks that end only when both have begun; and how to run them, with two cores whatever this
+    machine has."""
     for name in ("00_one", "01_other"):
         run_records.atomic_write(tmp_path / "notebooks" / f"{name}.py", HEAD.format(title=name) + MEETING)
     code = "import sys; from nsr.book import runner; from nsr.__main__ import main; runner.cores = lambda: 2; sys.exit(main(sys.argv[1:]))"
     for name in ("OMP", "MKL", "OPENBLAS", "NUMBA"):
         monkeypatch.delenv(f"{name}_NUM_THREADS", raising=False)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "NSR_ROOT": str(tmp_path)}
-    return lambda: subprocess.Popen([sys.executable, "-c", code, "run", "all", "--scale", "tiny"], env=environment, cwd=tmp_path,
-                                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return lambda: subprocess.Popen(
+        [sys.executable, "-c", code, "run", "all", "--scale", "tiny"],
+        env=environment,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
 
 
 def test_notebooks_run_at_the_same_time_with_one_thread_each(meeting, tmp_path: Path):
     running = meeting()
     said = running.communicate(timeout=170)[0]
     assert running.returncode == 0, said
-    assert "[1/2] 00_one: ok in" in said and "[2/2] 01_other: ok in" in said and said.splitlines()[-1].startswith("The book: ")
+    assert (
+        "[1/2] 00_one: ok in" in said
+        and "[2/2] 01_other: ok in" in said
+        and said.splitlines()[-1].startswith("The book: ")
+    )
     assert [metrics_of(tmp_path, name)["results"]["threads"] for name in ("00_one", "01_other")] == ["1", "1"]
     index = (tmp_path / "outputs" / "tiny" / "index.html").read_text()
     assert "00_one/00_one.html" in index and "01_other/01_other.html" in index
@@ -375,6 +464,7 @@ def test_outputs_that_cannot_be_written_are_a_sentence(project: Path, nsr_comman
 
 # ---- records ------------------------------------------------------------------------------------------------------------------
 
+
 def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     path = run_records.atomic_write(tmp_path / "a.txt", "old")
 
@@ -389,7 +479,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path: Path, mon
 
 def test_writers_at_once_never_leave_a_mixture(tmp_path: Path):
     path, texts = tmp_path / "a.txt", [letter * 200_000 for letter in "abcd"]
-    threads = [threading.Thread(target=lambda text=text: [run_records.atomic_write(path, text) for _ in range(10)]) for text in texts]
+    threads = [
+        threading.Thread(target=lambda text=text: [run_records.atomic_write(path, text) for _ in range(10)])
+        for text in texts
+    ]
     for thread in threads:
         thread.start()
     while any(thread.is_alive() for thread in threads):
@@ -399,12 +492,16 @@ def test_writers_at_once_never_leave_a_mixture(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
 def test_tables_come_back_as_they_were(tmp_path: Path, name: str):
-    table = pd.DataFrame({"r2": [0.1 + 0.2, -np.inf, np.pi], "strategy": ["beam", "gvs", "a,b"], "n": [1, 2, 3]})
+    table = pd.DataFrame(
+        {"r2": [0.1 + 0.2, -np.inf, np.pi], "strategy": ["beam", "gvs", "a,b"], "n": [1, 2, 3]}
+    )
     certificate = runner.birth_certificate({"beam_size": np.int64(5), "r2": -np.inf}, seed=3, seconds=1.5)
     path = run_records.write_table(table, tmp_path / name, certificate)
     pd.testing.assert_frame_equal(run_records.read_table(path), table, check_exact=True)
     kept = json.loads((tmp_path / "t.json").read_text())
-    assert kept["parameters"] == {"beam_size": 5, "r2": "-inf"} and kept["seed"] == 3 and kept["seconds"] == 1.5
+    assert (
+        kept["parameters"] == {"beam_size": 5, "r2": "-inf"} and kept["seed"] == 3 and kept["seconds"] == 1.5
+    )
     first = path.read_bytes()
     assert run_records.write_table(table, tmp_path / name, certificate).read_bytes() == first
 
@@ -414,7 +511,9 @@ def test_a_missing_table_is_a_sentence(tmp_path: Path):
         run_records.read_table(tmp_path / "t.csv")
 
 
-def test_progress_is_plain_lines_when_nobody_watches(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path):
+def test_progress_is_plain_lines_when_nobody_watches(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture, tmp_path: Path
+):
     now = [0.0]
     monkeypatch.setattr(run_records.time, "monotonic", lambda: now[0])
     monkeypatch.setenv("NSR_RUN", str(tmp_path))
@@ -433,7 +532,9 @@ def test_commit_and_changes_are_known(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def git(*words: str) -> str:
         names = ["-c", "user.name=a", "-c", "user.email=a@b"]
-        return subprocess.run(["git", "-C", str(tmp_path), *names, *words], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            ["git", "-C", str(tmp_path), *names, *words], capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     git("init", "-q")
     (tmp_path / "a.txt").write_text("1")

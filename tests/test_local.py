@@ -1,4 +1,5 @@
 """Local search: what it asks, what it verifies and when it stops, with a network that answers at random."""
+
 import json
 import math
 from collections import Counter
@@ -13,15 +14,15 @@ from fake_network import fake_model
 from test_engine import problems, summary
 from test_tpsr import Recorded
 
-from nsr.formulas.equivalence import is_reduced, template_of
-from nsr.search.decoding import Complete, NextTokens
-from nsr.formulas.editing import last_leaf, n_operators
-from nsr.search.engine import Budget, solve, solve_all
+from nsr.data.problems import Problem
 from nsr.evidence.measuring import Row
+from nsr.formulas.editing import last_leaf, n_operators
+from nsr.formulas.equivalence import is_reduced, template_of
 from nsr.formulas.expressions import FULL, SIMPLIFIED
 from nsr.network.model import Config, Network
+from nsr.search.decoding import Complete, NextTokens
+from nsr.search.engine import Budget, solve, solve_all
 from nsr.search.oracle import Verify
-from nsr.data.problems import Problem
 from nsr.search.strategies import LastLeaf, LocalSearch
 from nsr.search.strategies.families import alike
 from nsr.search.strategies.local import by_chance
@@ -29,7 +30,10 @@ from nsr.search.strategies.local import by_chance
 GUIDED = LocalSearch(beam_size=3, candidates=40)
 RANDOM = LocalSearch(beam_size=3, candidates=40, start="random", guided=False)
 PLAIN = LocalSearch(beam_size=3, candidates=40, families=False)
-STRATEGIES, IDS = [GUIDED, RANDOM, PLAIN, LastLeaf(3)], ["local", "local-random", "without families", "last-leaf"]
+STRATEGIES, IDS = (
+    [GUIDED, RANDOM, PLAIN, LastLeaf(3)],
+    ["local", "local-random", "without families", "last-leaf"],
+)
 
 
 def model(**options):
@@ -52,27 +56,35 @@ def drafts(result):
 
 # ----------------------------------------------------------------------------------------------------------------- last leaf
 
+
 def test_only_last_leaves_are_changed():
     seen = 0
     for problem in hard(4):
         recorded = Recorded(LastLeaf(3))
         result = solve(problem, recorded, model())
-        complete, = [r for r in recorded.requests if isinstance(r, Complete)]
+        (complete,) = [r for r in recorded.requests if isinstance(r, Complete)]
         assert complete == Complete((), 3)
         beam = {template_of(c.prefix) for c in result.candidates if c.note == "beam"}
         allowed = {template_of(new) for t in beam for new in last_leaf(t, ["x1", "x2"]) if is_reduced(new)}
         changed = {template_of(c.prefix) for c in result.candidates if c.note == "last leaf"}
-        assert changed <= allowed and {alike(t) for t in allowed} <= {alike(template_of(c.prefix)) for c in drafts(result)}
+        assert changed <= allowed and {alike(t) for t in allowed} <= {
+            alike(template_of(c.prefix)) for c in drafts(result)
+        }
         seen += len(changed)
     assert seen > 3
 
 
 # ------------------------------------------------------------------------------------------------------------------ requests
 
+
 def test_without_a_network_nothing_is_asked_of_it():
     fake, recorded = model(), Recorded(RANDOM)
     result = solve(hard(1)[0], recorded, fake)
-    assert {type(r) for r in recorded.requests} == {Verify} and fake.network.passes == [] and result.n_tokens == 0
+    assert (
+        {type(r) for r in recorded.requests} == {Verify}
+        and fake.network.passes == []
+        and result.n_tokens == 0
+    )
     assert result.strategy == "local-random" and result.n_candidates >= 40
 
 
@@ -88,10 +100,13 @@ def test_with_a_network_each_place_is_read_once():
 
 def test_the_network_decides_which_edits_come_first():
     """A network that always wants tan: edits with tan come first."""
+
     def share(sharp):
         fake = model()
         tan = fake.vocabulary.ids["tan"]
-        fake.network.row_logits = lambda value, ids: np.where(np.arange(len(fake.vocabulary)) == tan, sharp, 0.0)
+        fake.network.row_logits = lambda value, ids: np.where(
+            np.arange(len(fake.vocabulary)) == tan, sharp, 0.0
+        )
         log = []
         solve_all(hard(3), LocalSearch(3, "random", completions=0, candidates=20, watch=log.append), fake)
         return np.mean([Counter(e.prefix)["tan"] > Counter(r.parent)["tan"] for r in log for e in r.children])
@@ -102,10 +117,13 @@ def test_the_network_decides_which_edits_come_first():
 def test_chance_follows_the_weights():
     rng = np.random.default_rng(0)
     first = Counter(int(by_chance(np.log([0.6, 0.3, 0.1]), rng)[-1]) for _ in range(3000))
-    assert sum((first[i] - 3000 * p) ** 2 / (3000 * p) for i, p in enumerate([0.6, 0.3, 0.1])) < 13.8  # χ², 2 degrees, p = 0.001
+    assert (
+        sum((first[i] - 3000 * p) ** 2 / (3000 * p) for i, p in enumerate([0.6, 0.3, 0.1])) < 13.8
+    )  # χ², 2 degrees, p = 0.001
 
 
 # ---------------------------------------------------------------------------------------------------------------- candidates
+
 
 @pytest.mark.parametrize("strategy", [GUIDED, RANDOM], ids=IDS[:2])
 def test_no_family_twice_none_too_large(strategy):
@@ -113,7 +131,11 @@ def test_no_family_twice_none_too_large(strategy):
         keys = [alike(template_of(c.prefix)) for c in drafts(result)]
         assert len(set(keys)) == len(keys)
         local = [template_of(c.prefix) for c in result.candidates if c.note == "local"]
-        assert local and all(n_operators(t) <= strategy.max_operators and set(t) <= {*SIMPLIFIED.operators, "x1", "x2"} - {"mul"} for t in local)
+        assert local and all(
+            n_operators(t) <= strategy.max_operators
+            and set(t) <= {*SIMPLIFIED.operators, "x1", "x2"} - {"mul"}
+            for t in local
+        )
         assert result.n_candidates == sum(result.generated.values())
 
 
@@ -126,7 +148,11 @@ def test_variables_that_do_not_vary_are_left_out():
 
 def test_without_families_constants_stay_where_they_are():
     log = []
-    result = solve(hard(1)[0], replace(PLAIN, watch=log.append, completions=0, kinds=("leaf", "operator", "wrap", "drop")), model())
+    result = solve(
+        hard(1)[0],
+        replace(PLAIN, watch=log.append, completions=0, kinds=("leaf", "operator", "wrap", "drop")),
+        model(),
+    )
     assert log and all(e.prefix.count("C") <= r.parent.count("C") for r in log for e in r.children)
     assert not any(c.note == "pruned" for c in result.candidates) and result.answer is result.candidates[0]
 
@@ -147,6 +173,7 @@ def test_refusals():
 
 # ------------------------------------------------------------------------------------------------------------------- answers
 
+
 def test_it_finds_what_a_random_network_does_not():
     for strategy in (LocalSearch(candidates=150), LocalSearch(candidates=150, start="random", guided=False)):
         for result in solve_all(problems(3), strategy, model()):
@@ -158,8 +185,14 @@ def test_full_vocabulary():
     rng = np.random.default_rng(0)
     X = rng.uniform(0.5, 2, (40, 2))
     for strategy in (LocalSearch(candidates=60), LocalSearch(candidates=60, start="random", guided=False)):
-        result = solve(Problem(X, X[:, 0] * X[:, 1] + np.sqrt(X[:, 0])), strategy, fake_model(vocabulary=FULL.with_variables(2)))
-        assert result.r2_given > 0.95 and any({"mul", "div"} & set(template_of(c.prefix)) for c in drafts(result))
+        result = solve(
+            Problem(X, X[:, 0] * X[:, 1] + np.sqrt(X[:, 0])),
+            strategy,
+            fake_model(vocabulary=FULL.with_variables(2)),
+        )
+        assert result.r2_given > 0.95 and any(
+            {"mul", "div"} & set(template_of(c.prefix)) for c in drafts(result)
+        )
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=IDS)
@@ -167,7 +200,9 @@ def test_together_equals_alone(strategy):
     together = solve_all(hard(), strategy, model(), seed=2)
     assert [summary(r) for r in together] == [summary(solve(p, strategy, model(), seed=2)) for p in hard()]
     if strategy.name != "last-leaf":
-        assert [summary(r) for r in together] != [summary(r) for r in solve_all(hard(), strategy, model(), seed=3)]
+        assert [summary(r) for r in together] != [
+            summary(r) for r in solve_all(hard(), strategy, model(), seed=3)
+        ]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=IDS)
@@ -175,8 +210,14 @@ def test_stopped_at_any_candidate(strategy):
     problem = hard(1)[0]
     free = solve(problem, strategy, model())
     for n in range(1, free.n_candidates, 7):
-        result, then = solve(problem, strategy, model(), budget=Budget(candidates=n)), free.best_at(candidates=n)
-        assert result.n_candidates == n and (result.answer.prefix, result.answer.constants) == (then.prefix, then.constants)
+        result, then = (
+            solve(problem, strategy, model(), budget=Budget(candidates=n)),
+            free.best_at(candidates=n),
+        )
+        assert result.n_candidates == n and (result.answer.prefix, result.answer.constants) == (
+            then.prefix,
+            then.constants,
+        )
 
 
 def test_watching_changes_nothing():
@@ -194,11 +235,17 @@ def test_noise_is_not_fitted():
 def test_a_row_of_a_grid(strategy):
     with patch("nsr.evidence.measuring.weights_digest", lambda *a: "0"):
         row = Row(strategy, "baseline", budget=Budget(candidates=50))
-        assert json.loads(json.dumps(row.parameters(SimpleNamespace(name="fake"))))["strategy"] == strategy.name
+        assert (
+            json.loads(json.dumps(row.parameters(SimpleNamespace(name="fake"))))["strategy"] == strategy.name
+        )
 
 
 def test_a_real_network():
     torch.manual_seed(0)
-    network = Network(Config(vocabulary=len(SIMPLIFIED), width=32, heads=2, positions=60, embedding_std=1.0)).eval()
-    for result in solve_all(problems(2), LocalSearch(candidates=30), SimpleNamespace(network=network, vocabulary=SIMPLIFIED)):
+    network = Network(
+        Config(vocabulary=len(SIMPLIFIED), width=32, heads=2, positions=60, embedding_std=1.0)
+    ).eval()
+    for result in solve_all(
+        problems(2), LocalSearch(candidates=30), SimpleNamespace(network=network, vocabulary=SIMPLIFIED)
+    ):
         assert result.answer is not None and math.isfinite(result.r2_given)

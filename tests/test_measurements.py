@@ -1,4 +1,5 @@
-"""A file of measurements: read by whatever separates its columns (pandas judges), refused in a sentence, and its formula printed."""
+"""A file of measurements: read by whatever separates its columns (pandas judges), refused in a sentence, and
+its formula printed."""
 
 import io
 import math
@@ -13,14 +14,21 @@ from nsr.__main__ import main
 from nsr.regressor.measurements import read_measurements, split
 from nsr.regressor.tables import TableError
 
-names = st.lists(st.text("abcxyz_", min_size=1, max_size=5).filter(lambda n: n not in ("nan", "na")), min_size=2, max_size=4, unique=True)
+names = st.lists(
+    st.text("abcxyz_", min_size=1, max_size=5).filter(lambda n: n not in ("nan", "na")),
+    min_size=2,
+    max_size=4,
+    unique=True,
+)
 
 
 @settings(max_examples=60, deadline=None)
 @given(names, st.sampled_from(",;\t|"), st.data())
 def test_it_reads_what_pandas_reads_when_told_the_separator(tmp_path_factory, columns, separator, data):
     entry = st.one_of(st.floats(-1e9, 1e9).map(repr), st.integers(-99, 99).map(str), st.just(""))
-    rows = data.draw(st.lists(st.lists(entry, min_size=len(columns), max_size=len(columns)), min_size=2, max_size=6))
+    rows = data.draw(
+        st.lists(st.lists(entry, min_size=len(columns), max_size=len(columns)), min_size=2, max_size=6)
+    )
     text = "\n".join(separator.join(row) for row in [columns, *rows]) + "\n"
     file = tmp_path_factory.mktemp("csv") / "some.csv"
     file.write_text(text)
@@ -32,9 +40,17 @@ def test_it_reads_what_pandas_reads_when_told_the_separator(tmp_path_factory, co
             np.testing.assert_array_equal(found[name].to_numpy(float), judge[name].to_numpy())
 
 
-@pytest.mark.parametrize("content, sentence", [
-    (b"", "has 0 rows"), (b"a,b\n", "has 1 rows"), (b"a,b\n1,2\n3\n", "Line 3 of some.csv has 1 entries"),
-    (b"a,a\n1,2\n", "two columns named 'a'"), (b"\xff\xfe\x00\x81", "is no text"), (b"PK\x03\x04\x9c\x9c", "is no text")])
+@pytest.mark.parametrize(
+    "content, sentence",
+    [
+        (b"", "has 0 rows"),
+        (b"a,b\n", "has 1 rows"),
+        (b"a,b\n1,2\n3\n", "Line 3 of some.csv has 1 entries"),
+        (b"a,a\n1,2\n", "two columns named 'a'"),
+        (b"\xff\xfe\x00\x81", "is no text"),
+        (b"PK\x03\x04\x9c\x9c", "is no text"),
+    ],
+)
 def test_what_is_no_table_is_refused(tmp_path, content, sentence):
     file = tmp_path / "some.csv"
     file.write_bytes(content)
@@ -46,7 +62,11 @@ def test_decimal_commas_are_read_where_no_comma_separates(tmp_path):
     file = tmp_path / "european.csv"
     file.write_text("Länge;who;Zeit\n0,5;a;1,419\n-1,25e-1;b;3\n;c;2,0\n")
     table = read_measurements(file)
-    assert table["Länge"].tolist()[:2] == [0.5, -0.125] and table["Zeit"].tolist() == [1.419, 3.0, 2.0] and table["who"].tolist() == ["a", "b", "c"]
+    assert (
+        table["Länge"].tolist()[:2] == [0.5, -0.125]
+        and table["Zeit"].tolist() == [1.419, 3.0, 2.0]
+        and table["who"].tolist() == ["a", "b", "c"]
+    )
     file.write_text("a;b\n1.5;2\n1,000,000;3\n")  # neither can be told for sure
     with pytest.raises(TableError, match="no numbers, such as '1,000,000'"):
         split(read_measurements(file), "a")
@@ -57,8 +77,13 @@ def test_columns_are_chosen_by_name():
     X, y, notes = split(table, "y")
     assert list(X) == ["a", "b"] and len(y) == 1 and len(notes) == 2
     assert list(split(table, "a", ["b"])[0]) == ["b"] and split(table, "a", ["b"])[2] == []
-    for target, columns, sentence in (("z", (), "no column 'z'"), ("who", (), "'who' has entries that are no numbers"), ("a", ("who",), "'who' has"),
-                                      ("a", ("a", "b"), "cannot explain itself"), ("a", ("bb",), "Did you mean 'b'")):
+    for target, columns, sentence in (
+        ("z", (), "no column 'z'"),
+        ("who", (), "'who' has entries that are no numbers"),
+        ("a", ("who",), "'who' has"),
+        ("a", ("a", "b"), "cannot explain itself"),
+        ("a", ("bb",), "Did you mean 'b'"),
+    ):
         with pytest.raises(TableError, match=sentence):
             split(table, target, columns)
     with pytest.raises(TableError, match="there are none with numbers"):
@@ -76,4 +101,7 @@ def test_from_a_file_to_a_formula(tmp_path, capsys):
     assert sum(line.startswith("▶") for line in said.splitlines()) == 1
     assert main(["fit", str(file), "aera"]) == 2 and "Did you mean 'area'?" in capsys.readouterr().err
     assert main(["fit", str(file), "area", "--seconds", "-1"]) == 2
-    assert main(["fit", str(tmp_path / "gone.csv"), "area"]) == 2 and "gone.csv cannot be read" in capsys.readouterr().err
+    assert (
+        main(["fit", str(tmp_path / "gone.csv"), "area"]) == 2
+        and "gone.csv cannot be read" in capsys.readouterr().err
+    )

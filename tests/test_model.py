@@ -1,4 +1,5 @@
-"""The network against independent judges: struct's half floats, PyTorch's own decoder layer, a set block written out, the full forward pass."""
+"""The network against independent judges: struct's half floats, PyTorch's own decoder layer, a set block
+written out, the full forward pass."""
 
 import struct
 
@@ -14,7 +15,9 @@ OPTIONS = dict(heads=4, feedforward=0, activation="relu")
 
 def network(seed=0, **sizes):
     torch.manual_seed(seed)
-    return Network(Config(vocabulary=20, **(dict(width=32, heads=4, feedforward=48, positions=40) | sizes))).eval()
+    return Network(
+        Config(vocabulary=20, **(dict(width=32, heads=4, feedforward=48, positions=40) | sizes))
+    ).eval()
 
 
 def points(batch, count, seed=1, columns=6):
@@ -53,7 +56,9 @@ def test_order_of_points_does_not_matter_and_masked_points_do_not_exist(norm):
     shuffled = torch.randperm(12, generator=torch.Generator().manual_seed(3))
     torch.testing.assert_close(net.encode(x[:, shuffled], mask[:, shuffled]), memory, atol=1e-5, rtol=1e-5)
     for item in range(3):
-        torch.testing.assert_close(net.encode(x[item, mask[item]][None])[0], memory[item], atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(
+            net.encode(x[item, mask[item]][None])[0], memory[item], atol=1e-5, rtol=1e-5
+        )
 
 
 @pytest.mark.parametrize("bias", [False, True])
@@ -88,20 +93,30 @@ def test_decoder_layer_is_pytorchs(norm):
     torch.manual_seed(5)
     ours = DecoderLayer(width=16, heads=2, feedforward=24, norm=norm, activation="relu", bias=True)
     judge = nn.TransformerDecoderLayer(16, 2, 24, dropout=0.0, batch_first=True, norm_first=norm == "pre")
-    source = {"self_attn.in_proj": ours.qkv, "self_attn.out_proj": ours.out, "multihead_attn.out_proj": ours.cross_out}
-    source |= {"linear1": ours.feed[0], "linear2": ours.feed[2]} | {f"norm{i + 1}": ours.norms[i] for i in range(3)}
+    source = {
+        "self_attn.in_proj": ours.qkv,
+        "self_attn.out_proj": ours.out,
+        "multihead_attn.out_proj": ours.cross_out,
+    }
+    source |= {"linear1": ours.feed[0], "linear2": ours.feed[2]} | {
+        f"norm{i + 1}": ours.norms[i] for i in range(3)
+    }
     weights = {}
     for name, module in source.items():
         joint = "_" if name.endswith("in_proj") else "."
         weights |= {f"{name}{joint}weight": module.weight, f"{name}{joint}bias": module.bias}
     for kind in ("weight", "bias"):
-        weights[f"multihead_attn.in_proj_{kind}"] = torch.cat([getattr(ours.cross_query, kind), getattr(ours.cross_source, kind)])
+        weights[f"multihead_attn.in_proj_{kind}"] = torch.cat(
+            [getattr(ours.cross_query, kind), getattr(ours.cross_source, kind)]
+        )
     judge.load_state_dict(weights)
     x, memory = torch.randn(3, 5, 16), torch.randn(3, 4, 16)
     key, value = ours.memory_keys(memory)
     got = ours(x, lambda q, k, v: attend(q, k, v, 2, causal=True), lambda q: attend(q, key, value, 2))
     causal = nn.Transformer.generate_square_subsequent_mask(5)
-    torch.testing.assert_close(got, judge(x, memory, tgt_mask=causal, tgt_is_causal=True), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(
+        got, judge(x, memory, tgt_mask=causal, tgt_is_causal=True), atol=1e-5, rtol=1e-5
+    )
 
 
 def test_an_isab_block_is_two_set_attentions():
@@ -122,8 +137,8 @@ def test_a_token_does_not_see_the_future():
 @pytest.mark.parametrize("before", [None, (2, 0, 4, 1, 0), (0, 0, 0, 0, 0)])
 @pytest.mark.parametrize("norm", ["pre", "post"])
 def test_cached_steps_give_the_logits_of_the_full_forward_pass(norm, before):
-    """Prompts of ragged lengths over four problems, some of them read in two parts, then beams that are duplicated, dropped and
-    reordered at random."""
+    """Prompts of ragged lengths over four problems, some of them read in two parts, then beams that are
+    duplicated, dropped and reordered at random."""
     net, random = network(norm=norm), torch.Generator().manual_seed(8)
     with torch.no_grad():
         memory = net.encode(points(4, 10))
@@ -132,13 +147,17 @@ def test_cached_steps_give_the_logits_of_the_full_forward_pass(norm, before):
         rows = [tokens[r, : lengths[r]].tolist() for r in range(5)]
 
         def full():
-            return torch.stack([net.decode(memory[p][None], torch.tensor([row]))[0, -1] for p, row in zip(problem, rows)])
+            return torch.stack(
+                [net.decode(memory[p][None], torch.tensor([row]))[0, -1] for p, row in zip(problem, rows)]
+            )
 
         if before is None:
             logits, state = net.prefill(memory, tokens, lengths, problem)
         else:
             past = net.prefill(memory, tokens, lengths, problem)[1].read(before)
-            rest = torch.nn.utils.rnn.pad_sequence([torch.tensor(row[n:]) for row, n in zip(rows, before)], batch_first=True)
+            rest = torch.nn.utils.rnn.pad_sequence(
+                [torch.tensor(row[n:]) for row, n in zip(rows, before)], batch_first=True
+            )
             logits, state = net.prefill(memory, rest, lengths - torch.tensor(before), problem, past)
         torch.testing.assert_close(logits, full(), atol=1e-5, rtol=1e-5)
         for step in range(20):
@@ -160,8 +179,12 @@ def test_equal_beams_per_problem_need_no_table_and_none_at_all_is_no_error():
         state = state.select(torch.arange(3).repeat_interleave(4))
         assert state.slot is None and state.table == (3, 4)
         logits, state = net.step(torch.full((12,), 7), state)
-        torch.testing.assert_close(logits[::4], net.decode(memory, torch.tensor([[1, 7]] * 3))[:, -1], atol=1e-5, rtol=1e-5)
-        logits, state = net.step(torch.zeros(0, dtype=torch.long), state.select(torch.zeros(0, dtype=torch.long)))
+        torch.testing.assert_close(
+            logits[::4], net.decode(memory, torch.tensor([[1, 7]] * 3))[:, -1], atol=1e-5, rtol=1e-5
+        )
+        logits, state = net.step(
+            torch.zeros(0, dtype=torch.long), state.select(torch.zeros(0, dtype=torch.long))
+        )
         assert logits.shape == (0, 20)
 
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 
 import pytest
-
 from conftest import ROOT
 
 PROGRAM = """
@@ -42,13 +41,21 @@ def wrong_names():
 
 
 def run(program: str) -> str:
-    done = subprocess.run([sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("order", ["import_all(); print(wrong_names())", "print(wrong_names()); import_all(); print(wrong_names())"],
-                         ids=["modules first", "names first"])
+@pytest.mark.parametrize(
+    "order",
+    ["import_all(); print(wrong_names())", "print(wrong_names()); import_all(); print(wrong_names())"],
+    ids=["modules first", "names first"],
+)
 def test_public_names_are_what_they_say_in_any_order(order):
     assert set(run(PROGRAM + order).splitlines()) == {"[]"}
 

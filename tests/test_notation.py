@@ -1,4 +1,5 @@
 """parse, to_infix, to_latex, to_sympy, from_sympy: inverse to each other, and judged by sympy."""
+
 import math
 
 import numpy as np
@@ -10,8 +11,8 @@ from strategies import VOCABULARIES, prefixes, valued_prefixes
 
 from nsr.formulas.expressions import FULL, ExpressionError, is_valid
 from nsr.formulas.notation import from_sympy, to_infix, to_latex, to_sympy
-from nsr.numbers.evaluation import evaluate
 from nsr.formulas.parsing import parse
+from nsr.numbers.evaluation import evaluate
 
 X = np.random.default_rng(0).uniform(-2, 2, (40, 10))
 SYMBOLS = sympy.symbols("x1:11", real=True)
@@ -26,8 +27,12 @@ def same(a, b):
 
 def by_sympy(text):
     """The judge for parse: sympy's own parser, on text that we wrote ourselves."""
-    names = {f"x{i + 1}": s for i, s in enumerate(SYMBOLS)} | {"neg": lambda a: -a, "inv": lambda a: 1 / a,
-             "sq": lambda a: a**2, "cb": lambda a: a**3}
+    names = {f"x{i + 1}": s for i, s in enumerate(SYMBOLS)} | {
+        "neg": lambda a: -a,
+        "inv": lambda a: 1 / a,
+        "sq": lambda a: a**2,
+        "cb": lambda a: a**3,
+    }
     expression = sympy.parse_expr(text, local_dict=names, evaluate=False)
     with np.errstate(all="ignore"):
         return sympy.lambdify(SYMBOLS, expression, "numpy")(*X.T.astype(complex)) + np.zeros(len(X))
@@ -60,7 +65,9 @@ def test_from_sympy_gives_back_the_same_function(pair):
     try:
         back, values = from_sympy(expression)
     except ExpressionError as error:
-        assert "exponent" in str(error) or "not an operator" in str(error)  # sympy rewrote it with what we do not have
+        assert "exponent" in str(error) or "not an operator" in str(
+            error
+        )  # sympy rewrote it with what we do not have
         return
     assert is_valid(back)
     a, b = evaluate(prefix, X, constants), evaluate(back, X, values)
@@ -73,44 +80,73 @@ def test_latex_has_balanced_brackets(prefix):
     assert text.count("{") == text.count("}") and text.count(r"\left(") == text.count(r"\right)")
 
 
-@pytest.mark.parametrize("text, infix", [
-    ("2.5*sin(x1)**2 - x2/(x3+1)", "2.5*sin(x1)**2 - x2/(x3 + 1)"),
-    ("x_1 + X2", "x1 + x2"),
-    ("x1 - (x2 - x3)", "x1 - (x2 - x3)"),
-    ("ln(x1)^2", "log(x1)**2"),
-    ("x1**(1/2)", "sqrt(x1)"),
-    ("-x1", "-1*x1"),
-    ("- 2*x1", "-2*x1"),
-    ("--2*x1", "2*x1"),
-    ("pi*x1", f"{math.pi!r}*x1"),
-    ("1e-3 + .5*x1", "0.001 + 0.5*x1"),
-])
+@pytest.mark.parametrize(
+    "text, infix",
+    [
+        ("2.5*sin(x1)**2 - x2/(x3+1)", "2.5*sin(x1)**2 - x2/(x3 + 1)"),
+        ("x_1 + X2", "x1 + x2"),
+        ("x1 - (x2 - x3)", "x1 - (x2 - x3)"),
+        ("ln(x1)^2", "log(x1)**2"),
+        ("x1**(1/2)", "sqrt(x1)"),
+        ("-x1", "-1*x1"),
+        ("- 2*x1", "-2*x1"),
+        ("--2*x1", "2*x1"),
+        ("pi*x1", f"{math.pi!r}*x1"),
+        ("1e-3 + .5*x1", "0.001 + 0.5*x1"),
+    ],
+)
 def test_examples_of_reading(text, infix):
     assert to_infix(*parse(text)) == infix
 
 
-@pytest.mark.parametrize("prefix, infix", [
-    (("add", "x1", "add", "sub", "x1", "x2", "x3"), "x1 + (x1 - x2 + x3)"),
-    (("add", "add", "sub", "x1", "x2", "x3", "x4"), "(x1 - x2 + x3) + x4"),
-    (("sub", "add", "sub", "x1", "x2", "x3", "x4"), "x1 - x2 + x3 - x4"),
-    (("mul", "x1", "mul", "div", "x1", "x2", "x3"), "x1*(x1/x2*x3)"),
-    (("pow2", "mul", "div", "x1", "x2", "x3"), "(x1/x2*x3)**2"),
-    (("mul", "x1", "add", "sub", "x1", "x2", "x3"), "x1*(x1 - x2 + x3)"),
-])
+@pytest.mark.parametrize(
+    "prefix, infix",
+    [
+        (("add", "x1", "add", "sub", "x1", "x2", "x3"), "x1 + (x1 - x2 + x3)"),
+        (("add", "add", "sub", "x1", "x2", "x3", "x4"), "(x1 - x2 + x3) + x4"),
+        (("sub", "add", "sub", "x1", "x2", "x3", "x4"), "x1 - x2 + x3 - x4"),
+        (("mul", "x1", "mul", "div", "x1", "x2", "x3"), "x1*(x1/x2*x3)"),
+        (("pow2", "mul", "div", "x1", "x2", "x3"), "(x1/x2*x3)**2"),
+        (("mul", "x1", "add", "sub", "x1", "x2", "x3"), "x1*(x1 - x2 + x3)"),
+    ],
+)
 def test_brackets_keep_the_nesting(prefix, infix):
     assert to_infix(prefix) == infix and parse(infix) == (prefix, ())
 
 
-@pytest.mark.parametrize("text, words", [
-    ("", "empty"), ("   ", "empty"), ("x11", "out of range"), ("x0", "out of range"), ("x99999999999999999999", "out of range"),
-    ("nan*x1", "finite number"), ("1e999", "too large"), ("sin x1", "brackets"), ("x1 x2", "operator is missing"),
-    ("(x1", "never closed"), ("x1)", "never opened"), ("x1 +", "operand is missing"), ("()", "operand is missing"),
-    ("x1**x2", "exponent must be a number"), ("x1**0.3", "cannot be written"), ("x1**2**3", "needs brackets"),
-    ("x1**1e308", "cannot be written"), ("2*C + x1", "cannot be mixed"), ("__import__('os')", "unexpected character"),
-    ("x1.real", "unexpected character"), ("foo(x1)", "unknown name"), ("x1;x2", "unexpected character"), ("x1\x00", "unexpected"),
-    ("(" * 10_000 + "x1" + ")" * 10_000, "nested"), ("sin(" * 10_000 + "x1" + ")" * 10_000, "nested"),
-    ("x1+" * 50_000 + "x1", "characters"), ("x١", "unknown name"), ("x1**(1/0)", "cannot be written"),
-])
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("", "empty"),
+        ("   ", "empty"),
+        ("x11", "out of range"),
+        ("x0", "out of range"),
+        ("x99999999999999999999", "out of range"),
+        ("nan*x1", "finite number"),
+        ("1e999", "too large"),
+        ("sin x1", "brackets"),
+        ("x1 x2", "operator is missing"),
+        ("(x1", "never closed"),
+        ("x1)", "never opened"),
+        ("x1 +", "operand is missing"),
+        ("()", "operand is missing"),
+        ("x1**x2", "exponent must be a number"),
+        ("x1**0.3", "cannot be written"),
+        ("x1**2**3", "needs brackets"),
+        ("x1**1e308", "cannot be written"),
+        ("2*C + x1", "cannot be mixed"),
+        ("__import__('os')", "unexpected character"),
+        ("x1.real", "unexpected character"),
+        ("foo(x1)", "unknown name"),
+        ("x1;x2", "unexpected character"),
+        ("x1\x00", "unexpected"),
+        ("(" * 10_000 + "x1" + ")" * 10_000, "nested"),
+        ("sin(" * 10_000 + "x1" + ")" * 10_000, "nested"),
+        ("x1+" * 50_000 + "x1", "characters"),
+        ("x١", "unknown name"),
+        ("x1**(1/0)", "cannot be written"),
+    ],
+)
 def test_bad_text_is_refused_with_its_place(text, words):
     with pytest.raises(ExpressionError, match=words):
         parse(text)
@@ -141,6 +177,13 @@ def test_constants_must_match_and_be_finite():
 
 def test_from_sympy_refuses_what_has_no_token():
     x = sympy.Symbol("x1")
-    for expression in (sympy.sinh(x), sympy.Symbol("y"), x**x, sympy.I * x, x**sympy.Rational(1, 3), sympy.zoo):
+    for expression in (
+        sympy.sinh(x),
+        sympy.Symbol("y"),
+        x**x,
+        sympy.I * x,
+        x ** sympy.Rational(1, 3),
+        sympy.zoo,
+    ):
         with pytest.raises(ExpressionError):
             from_sympy(expression)

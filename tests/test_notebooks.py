@@ -1,5 +1,6 @@
-"""Every notebook is tested twice: read, for the rules of the book; and run once, at the tiny scale in a fresh kernel with a time limit, \
-where the check of every exercise accepts the solution and rejects the stub and a wrong answer."""
+"""Every notebook is tested twice: read, for the rules of the book; and run once, at the tiny scale in a fresh
+kernel with a time limit, where the check of every exercise accepts the solution and rejects the stub and a
+wrong answer."""
 
 import ast
 import os
@@ -10,10 +11,10 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
-
 from conftest import ROOT
-from nsr.book import classroom, runner, pages
 from wrong_answers import WRONG
+
+from nsr.book import classroom, pages, runner
 
 MOST = 180  # seconds of processor for one notebook at the tiny scale, whatever else the machine does
 LIMIT = 1200  # seconds after which a notebook hangs
@@ -27,6 +28,7 @@ def code_cells(path: Path) -> list:
 
 
 # ---- read ---------------------------------------------------------------------------------------------------------------------
+
 
 @static
 def test_there_are_notebooks_and_all_are_numbered():
@@ -78,7 +80,9 @@ def test_no_magics_and_no_working_directory(path: Path):
 @each_notebook
 def test_every_parameter_is_used(path: Path):
     cells = [cell for cell in code_cells(path) if "parameters" not in cell.metadata.get("tags", [])]
-    used = {node.id for cell in cells for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Name)}
+    used = {
+        node.id for cell in cells for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Name)
+    }
     # scale and seed are in every notebook, also in one that has only one size or nothing random
     assert set(runner.parameters_of(path)) - {"scale", "seed"} <= used
 
@@ -103,13 +107,16 @@ def test_links_lead_somewhere(path: Path):
     for cell in jupytext.read(path).cells:
         if cell.cell_type == "markdown":
             for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", cell.source):
-                planned = target.removesuffix(".py") in pages.CHAPTERS  # the page leaves out a link to a chapter that is to come
+                planned = (
+                    target.removesuffix(".py") in pages.CHAPTERS
+                )  # the page leaves out a link to a chapter that is to come
                 assert planned or (path.parent / target).exists(), target
 
 
 # ---- run ----------------------------------------------------------------------------------------------------------------------
 
-# An attempt works on a copy of the names, so that the notebook's own cells meet what they would meet without it.
+# An attempt works on a copy of the names, so that the notebook's own cells meet what they would meet without
+# it.
 ATTEMPT = """\
 try:
     exec({source!r}, globals().copy())
@@ -121,7 +128,8 @@ else:
 
 
 def with_attempts(path: Path) -> nbformat.NotebookNode:
-    """The notebook with two more cells before each solution: one hands in the stub, one a wrong answer, and the check must refuse both."""
+    """The notebook with two more cells before each solution: one hands in the stub, one a wrong answer, and
+    the check must refuse both."""
     full = jupytext.read(path)
     copy, cells = classroom.student(full), []
     stubs = [cell.source for cell in copy.cells if classroom.tagged(cell, "exercise")]
@@ -134,7 +142,11 @@ def with_attempts(path: Path) -> nbformat.NotebookNode:
                 (f"{stubs[k]}\n{checks[k]}", "its stub", "AssertionError, NotImplementedError"),
                 (f"{WRONG[path.stem][k]}\n{full.cells[i + 1].source}", "a wrong answer", "AssertionError"),
             ):
-                cells.append(nbformat.v4.new_code_cell(ATTEMPT.format(source=source, errors=errors, number=k + 1, what=what)))
+                cells.append(
+                    nbformat.v4.new_code_cell(
+                        ATTEMPT.format(source=source, errors=errors, number=k + 1, what=what)
+                    )
+                )
         cells.append(cell)
     full.cells = cells
     return full
@@ -150,7 +162,9 @@ def test_an_attempt_is_an_error_if_it_is_accepted_and_leaves_no_names(capsys: py
         attempt("answer = known\nassert answer == 1")
     with pytest.raises(NameError):
         attempt("assert answer == 1")
-    assert attempt("known = 2\nanswer = 5\nassert known == 1, 'not so'").keys() - {"__builtins__"} == {"known"}
+    assert attempt("known = 2\nanswer = 5\nassert known == 1, 'not so'").keys() - {"__builtins__"} == {
+        "known"
+    }
     assert capsys.readouterr().out == "refused: not so\n"
 
 
@@ -162,9 +176,14 @@ def processor_seconds() -> float:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """The project at another place, with notebooks and outputs of its own; the rest of it, and what lies beside it, are links."""
+    """The project at another place, with notebooks and outputs of its own; the rest of it, and what lies
+    beside it, are links."""
     root = tmp_path / "project"
-    shutil.copytree(ROOT / "notebooks", root / "notebooks", ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
+    shutil.copytree(
+        ROOT / "notebooks",
+        root / "notebooks",
+        ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"),
+    )
     (root / "outputs").mkdir()
     for name in ("params", "constraints.txt", "outputs/reference"):
         (root / name).symlink_to(ROOT / name)
@@ -175,15 +194,35 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @each_notebook
-def test_runs_at_the_tiny_scale_and_its_checks_accept_the_solutions_and_nothing_else(path: Path, project: Path, nsr_command, tmp_path: Path):
-    """One run for all: the notebook goes through, and before each solution its stub and a wrong answer are tried, and must be refused."""
+def test_runs_at_the_tiny_scale_and_its_checks_accept_the_solutions_and_nothing_else(
+    path: Path, project: Path, nsr_command, tmp_path: Path
+):
+    """One run for all: the notebook goes through, and before each solution its stub and a wrong answer are
+    tried, and must be refused."""
     jupytext.write(with_attempts(path), project / "notebooks" / path.name, fmt="py:percent")
     before = processor_seconds()
-    done = nsr_command("run", path.stem, "--scale", "tiny", "--limit", str(LIMIT), cwd=tmp_path, NSR_ROOT=str(project), timeout=LIMIT + 120)
+    done = nsr_command(
+        "run",
+        path.stem,
+        "--scale",
+        "tiny",
+        "--limit",
+        str(LIMIT),
+        cwd=tmp_path,
+        NSR_ROOT=str(project),
+        timeout=LIMIT + 120,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert processor_seconds() - before < MOST
     folder = project / "outputs" / "tiny" / path.stem
-    assert {f"{path.stem}.ipynb", f"{path.stem}.html", "metrics.json"} <= {file.name for file in folder.iterdir()}
+    assert {f"{path.stem}.ipynb", f"{path.stem}.html", "metrics.json"} <= {
+        file.name for file in folder.iterdir()
+    }
     ran = nbformat.read(folder / f"{path.stem}.ipynb", as_version=4)
-    said = "".join(output.text for cell in ran.cells for output in cell.get("outputs", []) if output.output_type == "stream")
+    said = "".join(
+        output.text
+        for cell in ran.cells
+        for output in cell.get("outputs", [])
+        if output.output_type == "stream"
+    )
     assert said.count("refused: ") >= 2 * len(WRONG[path.stem])

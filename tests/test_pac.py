@@ -1,4 +1,6 @@
-"""The PAC guarantee: formulas against the text, the fast simulation against the literal loop, counts against listing."""
+"""The PAC guarantee: formulas against the text, the fast simulation against the literal loop, counts against
+listing."""
+
 import math
 from itertools import combinations
 
@@ -23,14 +25,19 @@ def test_rounds_keep_the_proofs_promises():
 
 
 def test_the_call_bound_holds_for_every_delta():
-    """B + R is never more than twice the bound, also where ln(1/δ) vanishes: the bound with ln(1/δ) was wrong by 69 there."""
+    """B + R is never more than twice the bound, also where ln(1/δ) vanishes: the bound with ln(1/δ) was wrong
+    by 69 there."""
     U, r, depth, beta, delta = 10, 1, 1, 1e-5, 0.99
     calls = pac.burn_in(U, r, depth, delta) + pac.extra_rounds(beta, delta)
     assert calls / (U / r * (depth + math.log(1 / delta)) + math.log(1 / delta) / beta) > 60
     assert calls / pac.call_bound(U, r, depth, beta, delta) < 1.01
     rng = np.random.default_rng(4)
     for _ in range(2000):
-        U, beta, delta = int(10 ** rng.uniform(0, 6)), 10 ** rng.uniform(-5, 0), 1 - 10 ** rng.uniform(-9, -0.001)
+        U, beta, delta = (
+            int(10 ** rng.uniform(0, 6)),
+            10 ** rng.uniform(-5, 0),
+            1 - 10 ** rng.uniform(-9, -0.001),
+        )
         r, depth = int(rng.integers(1, U + 1)), int(rng.integers(1, 30))
         calls = pac.burn_in(U, r, depth, delta) + pac.extra_rounds(beta, delta)
         assert 0.5 < calls / pac.call_bound(U, r, depth, beta, delta) < 2
@@ -41,7 +48,9 @@ def test_the_class_is_listed_completely(space):
     assert len({pac.text(space, u) for u in range(len(space))}) == len(space)
     three = pac.hypotheses(3, epsilon=0.8, X=np.zeros((2, 1)))
     assert len(three) == pac.class_size(3, n_leaves=7) and three.level.max() == 3
-    assert max(len(pac.subtrees(three, u)) for u in range(0, len(three), 501)) <= pac.most_subtrees(3, "levels")
+    assert max(len(pac.subtrees(three, u)) for u in range(0, len(three), 501)) <= pac.most_subtrees(
+        3, "levels"
+    )
 
 
 def test_values_are_right(space):
@@ -85,8 +94,12 @@ def test_fast_simulation_agrees_with_the_loop(space, replacement):
         history = pac.run_loop(transformer, errors, r, rounds, rng, replacement)
         assert (np.diff(history) <= 0).all()
         loop.append(int(np.argmax(history <= errors[target])) + 1)
-    assert (np.sort(errors)[:2] == errors[target]).sum() == 1  # one optimum, so that its error means it was hit
-    _, fast = pac.hitting_times(len(space), len(pac.subtrees(space, target)), r, 0.2, 20_000, rng, replacement)
+    assert (
+        np.sort(errors)[:2] == errors[target]
+    ).sum() == 1  # one optimum, so that its error means it was hit
+    _, fast = pac.hitting_times(
+        len(space), len(pac.subtrees(space, target)), r, 0.2, 20_000, rng, replacement
+    )
     assert kstest(loop, fast).pvalue > 1e-3
 
 

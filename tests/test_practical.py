@@ -1,4 +1,5 @@
 """Practical test sets, units, bags, choice and baselines."""
+
 import dataclasses
 import gzip
 import importlib
@@ -9,22 +10,22 @@ import pytest
 from sklearn.dummy import DummyRegressor
 from tiny_full import tiny_full
 
-from nsr.search import subsampling
-from nsr.regressor import baselines
-from nsr.evidence import practical
-from nsr.search.subsampling import bags_of, solve_bagged
-from nsr.search.model_selection import description_length, promising, shortest
-from nsr.search.engine import Budget, solve_all
-from nsr.formulas.expressions import FULL, variables
-from nsr.data.templates import TreeRecipe, draw_templates
 from nsr.data.items import TemplateBank, sample_items
-from nsr.numbers.evaluation import evaluate, r2_score
-from nsr.search.oracle import Candidate
-from nsr.evidence.practical import PracticalRow, measure_grid, read_grid
 from nsr.data.practical_sets import BLACK_BOX, PMLB, SETS, TESTSETS, black_box_data, folder_of, practical_set
 from nsr.data.problems import Problem
-from nsr.search.strategies import BeamSearch
 from nsr.data.rescaling import Units, unit
+from nsr.data.templates import TreeRecipe, draw_templates
+from nsr.evidence import practical
+from nsr.evidence.practical import PracticalRow, measure_grid, read_grid
+from nsr.formulas.expressions import FULL, variables
+from nsr.numbers.evaluation import evaluate, r2_score
+from nsr.regressor import baselines
+from nsr.search import subsampling
+from nsr.search.engine import Budget, solve_all
+from nsr.search.model_selection import description_length, promising, shortest
+from nsr.search.oracle import Candidate
+from nsr.search.strategies import BeamSearch
+from nsr.search.subsampling import bags_of, solve_bagged
 
 
 def here(kind: str) -> Path:
@@ -36,27 +37,47 @@ def here(kind: str) -> Path:
 
 # ---- units ------------------------------------------------------------------------------------------------------------------
 
+
 def test_formulas_come_back_in_the_users_units():
-    """Judge: the same points, evaluated before and after, for 300 expressions and random units; not where rounding decides the value."""
+    """Judge: the same points, evaluated before and after, for 300 expressions and random units; not where
+    rounding decides the value."""
     rng = np.random.default_rng(0)
-    items = sample_items(TemplateBank(draw_templates(300, TreeRecipe(FULL, 1, 5), seed=1005), FULL), rng, 300, 20)
+    items = sample_items(
+        TemplateBank(draw_templates(300, TreeRecipe(FULL, 1, 5), seed=1005), FULL), rng, 300, 20
+    )
     tested = 0
     for i in range(300):
-        units = Units(tuple(rng.choice([0.0, 0.0, 3.0, -20.0], 5).tolist()), tuple(rng.choice([1.0, 1.0, 10.0, 0.01], 5).tolist()),
-                      float(rng.choice([0.0, 5.0])), float(rng.choice([1.0, 100.0])))
+        units = Units(
+            tuple(rng.choice([0.0, 0.0, 3.0, -20.0], 5).tolist()),
+            tuple(rng.choice([1.0, 1.0, 10.0, 0.01], 5).tolist()),
+            float(rng.choice([0.0, 5.0])),
+            float(rng.choice([1.0, 100.0])),
+        )
         X = items.X[i] * np.array(units.scale) + np.array(units.shift)  # (P, D)
-        y, shaken = (units.y_shift + units.y_scale * evaluate(items.prefix(i), units.x(X) * nearly, items.values(i))
-                     for nearly in (1.0, 1.0 + 1e-13))
+        y, shaken = (
+            units.y_shift + units.y_scale * evaluate(items.prefix(i), units.x(X) * nearly, items.values(i))
+            for nearly in (1.0, 1.0 + 1e-13)
+        )
         prefix, constants = units.back(items.prefix(i), items.values(i))
         sure = np.abs(shaken - y) <= 1e-7 * np.abs(y).max()  # not sin(x**15)
         tested += sure.sum()
-        assert np.allclose(evaluate(prefix, X, constants)[sure], y[sure], rtol=1e-6, atol=1e-6 * np.abs(y).max())
+        assert np.allclose(
+            evaluate(prefix, X, constants)[sure], y[sure], rtol=1e-6, atol=1e-6 * np.abs(y).max()
+        )
     assert tested > 300 * 15
 
 
 def test_units_leave_training_data_alone_and_tame_the_rest():
     rng = np.random.default_rng(1)
-    X = np.column_stack([rng.uniform(1, 5, 50), rng.uniform(0, 334, 50), rng.uniform(1e-4, 3e-4, 50), rng.uniform(1990, 2020, 50), np.ones(50)])
+    X = np.column_stack(
+        [
+            rng.uniform(1, 5, 50),
+            rng.uniform(0, 334, 50),
+            rng.uniform(1e-4, 3e-4, 50),
+            rng.uniform(1990, 2020, 50),
+            np.ones(50),
+        ]
+    )
     units = Units.of(X, 1e6 * X[:, 0])
     assert units.shift[:3] == (0.0, 0.0, 0.0) and units.scale[:3] == (1.0, 100.0, 1e-4)
     assert units.shift[3] > 1900 and units.y_scale == 1e6 and not units.trivial
@@ -66,21 +87,33 @@ def test_units_leave_training_data_alone_and_tame_the_rest():
 
 
 def test_no_constant_is_too_small_or_too_large_to_come_back():
-    """Judge: the expression itself, in the units that were searched in; a value is allowed to be infinite, an error is not."""
+    """Judge: the expression itself, in the units that were searched in; a value is allowed to be infinite, an
+    error is not."""
     units = Units((0.0, 2000.0), (100.0, 8.0), 5.0, 1e6)
     X = np.random.default_rng(0).uniform([10, 1990], [300, 2010], (20, 2))
-    for prefix in (("mul", "x1", "mul", "C", "x2"), ("mul", "x1", "add", "mul", "C", "x2", "C"), ("div", "x1", "mul", "C", "x2"),
-                   ("pow5", "mul", "C", "x1"), ("exp", "mul", "C", "x1"), ("div", "C", "add", "C", "x1"), ("sub", "mul", "C", "x1", "mul", "C", "x1")):
+    for prefix in (
+        ("mul", "x1", "mul", "C", "x2"),
+        ("mul", "x1", "add", "mul", "C", "x2", "C"),
+        ("div", "x1", "mul", "C", "x2"),
+        ("pow5", "mul", "C", "x1"),
+        ("exp", "mul", "C", "x1"),
+        ("div", "C", "add", "C", "x1"),
+        ("sub", "mul", "C", "x1", "mul", "C", "x1"),
+    ):
         for value in (0.0, 1e-320, 1.0, 1e200, -1e308):
             constants = (value,) * prefix.count("C")
             with np.errstate(all="ignore"):
-                before, (back, numbers) = evaluate(prefix, units.x(X), constants), units.back(prefix, constants)
+                before, (back, numbers) = (
+                    evaluate(prefix, units.x(X), constants),
+                    units.back(prefix, constants),
+                )
                 after = evaluate(back, X, numbers) if np.isfinite(numbers).all() else np.full(20, np.nan)
             both = np.isfinite(before) & np.isfinite(after) & (abs(value) < 1e100)
             assert np.allclose(units.y(after[both]), before[both], rtol=1e-6, atol=1e-6)
 
 
 # ---- bags and choice --------------------------------------------------------------------------------------------------------
+
 
 def test_bags_are_samples_of_the_points():
     problem = Problem(np.arange(500.0)[:, None], np.r_[np.zeros(499), 1.0], name="rare")
@@ -108,9 +141,21 @@ def test_bagged_search_judges_on_all_points_and_adds_up_costs():
 
 def test_bags_cost_what_their_searches_cost(monkeypatch):
     real = subsampling.solve_all
-    monkeypatch.setattr(subsampling, "solve_all", lambda *a, **k: [dataclasses.replace(r, seconds=10.0, processor=20.0) for r in real(*a, **k)])
-    result, = solve_bagged(practical_set("feynman", limit=1, n_points=60, n_fresh=20), BeamSearch(3), tiny_full(), n_bags=3, bag_size=30)
-    assert 30 <= result.seconds < 40 and 60 <= result.processor < 70  # and the little that judging them on all points takes
+    monkeypatch.setattr(
+        subsampling,
+        "solve_all",
+        lambda *a, **k: [dataclasses.replace(r, seconds=10.0, processor=20.0) for r in real(*a, **k)],
+    )
+    (result,) = solve_bagged(
+        practical_set("feynman", limit=1, n_points=60, n_fresh=20),
+        BeamSearch(3),
+        tiny_full(),
+        n_bags=3,
+        bag_size=30,
+    )
+    assert (
+        30 <= result.seconds < 40 and 60 <= result.processor < 70
+    )  # and the little that judging them on all points takes
 
 
 def test_the_shortest_description_refuses_to_fit_noise():
@@ -123,6 +168,7 @@ def test_the_shortest_description_refuses_to_fit_noise():
 
 
 # ---- sets -------------------------------------------------------------------------------------------------------------------
+
 
 def test_five_variables_from_the_generator():
     problems = practical_set("only_five_variables_nc", n_points=30, n_fresh=10)
@@ -156,7 +202,9 @@ def test_black_box_splits_rows_and_never_mixes_them():
 
 def test_black_box_from_a_folder_by_path(tmp_path, monkeypatch):
     (tmp_path / "banana").mkdir()
-    (tmp_path / "banana" / "banana.tsv.gz").write_bytes(gzip.compress(b"At1\tAt2\ttarget\n1\t2\t-1\n3\t4\t1\n"))
+    (tmp_path / "banana" / "banana.tsv.gz").write_bytes(
+        gzip.compress(b"At1\tAt2\ttarget\n1\t2\t-1\n3\t4\t1\n")
+    )
     monkeypatch.setenv("NSR_PMLB", str(tmp_path))
     X, y, names = black_box_data("banana")
     assert X.tolist() == [[1, 2], [3, 4]] and y.tolist() == [-1, 1] and names == ["At1", "At2"]
@@ -176,15 +224,21 @@ def test_unknown_set():
 def test_a_limit_takes_evenly_spread_problems_and_at_most_all():
     names = [problem.name for problem in practical_set("feynman", n_points=10, n_fresh=2)]
     assert [p.name for p in practical_set("feynman", n_points=10, n_fresh=2, limit=1000)] == names
-    assert [p.name for p in practical_set("feynman", n_points=10, n_fresh=2, limit=2)] == [names[0], names[46]]
+    assert [p.name for p in practical_set("feynman", n_points=10, n_fresh=2, limit=2)] == [
+        names[0],
+        names[46],
+    ]
 
 
 # ---- tables -----------------------------------------------------------------------------------------------------------------
 
+
 def test_the_table_survives_and_is_not_measured_twice(tmp_path, monkeypatch):
     trained, path = tiny_full(), tmp_path / "practical.csv.gz"
-    grid = [PracticalRow(BeamSearch(2), name, "tiny/full", n_points=30, limit=3, noise=noise)
-            for name, noise in (("feynman", 0.0), ("feynman", 0.1), ("only_five_variables_nc", 0.0))]
+    grid = [
+        PracticalRow(BeamSearch(2), name, "tiny/full", n_points=30, limit=3, noise=noise)
+        for name, noise in (("feynman", 0.0), ("feynman", 0.1), ("only_five_variables_nc", 0.0))
+    ]
     table = measure_grid(grid, path, {"tiny/full": trained})
     assert len(table) == 9 and set(table["test_set"]) <= set(SETS) and table["run"].nunique() == 3
     assert {"r2", "r2_given", "r2_short", "novel", "seconds", "noise"} <= set(table.columns)
@@ -194,7 +248,10 @@ def test_the_table_survives_and_is_not_measured_twice(tmp_path, monkeypatch):
 
 def test_a_grid_is_read_by_what_decides_its_rows(tmp_path, capsys):
     networks, path = {"tiny/full": tiny_full()}, tmp_path / "practical.csv.gz"
-    one, other = (PracticalRow(BeamSearch(2), "feynman", "tiny/full", n_points=30, limit=2, seed=seed) for seed in (0, 1))
+    one, other = (
+        PracticalRow(BeamSearch(2), "feynman", "tiny/full", n_points=30, limit=2, seed=seed)
+        for seed in (0, 1)
+    )
     assert read_grid([one], path, networks) is None and "no table of these weights" in capsys.readouterr().out
     measure_grid([one], path, networks)
     both = read_grid([one, other], path, networks)
@@ -203,19 +260,34 @@ def test_a_grid_is_read_by_what_decides_its_rows(tmp_path, capsys):
 
 
 def test_baselines_get_the_same_problems_and_seconds_and_are_kept(tmp_path, monkeypatch):
-    row = PracticalRow(BeamSearch(2), "feynman", "tiny/full", n_points=30, limit=2, budget=Budget(seconds=0.5))
+    row = PracticalRow(
+        BeamSearch(2), "feynman", "tiny/full", n_points=30, limit=2, budget=Budget(seconds=0.5)
+    )
     networks, path = {"tiny/full": tiny_full()}, tmp_path / "against.csv.gz"
     asked = []
-    monkeypatch.setattr(baselines, "fit_baseline", lambda name, X, y, seconds, *rest: (asked.append((name, seconds)) or DummyRegressor().fit(X, y), "mean"))
+    monkeypatch.setattr(
+        baselines,
+        "fit_baseline",
+        lambda name, X, y, seconds, *rest: (
+            asked.append((name, seconds)) or DummyRegressor().fit(X, y),
+            "mean",
+        ),
+    )
     monkeypatch.setattr(baselines.importlib.metadata, "version", lambda name: "1.0")
     table = baselines.measure_same_time([row], path, networks, ["gplearn"])
     assert asked == [("NSRegressor", 0.5)] * 2 + [("gplearn", 0.5)] * 2
     assert table.strategy.tolist() == ["beam"] * 2 + ["NSRegressor"] * 2 + ["gplearn"] * 2
     assert table.problem.tolist() == 3 * table.problem.tolist()[:2] and (table.r2[2:] < 0.01).all()
-    assert len(baselines.measure_same_time([row], path, networks, ["gplearn"])) == 6 and len(asked) == 4  # nothing twice
-    assert len(read_grid([row], path, networks, ["gplearn"])) == 4 and len(read_grid([row], path, networks)) == 2
+    assert (
+        len(baselines.measure_same_time([row], path, networks, ["gplearn"])) == 6 and len(asked) == 4
+    )  # nothing twice
+    assert (
+        len(read_grid([row], path, networks, ["gplearn"])) == 4 and len(read_grid([row], path, networks)) == 2
+    )
     measure_grid([three := dataclasses.replace(row, limit=3)], path, networks)
-    assert set(read_grid([three], path, networks, ["gplearn"]).strategy) == {"beam"}  # it was not given these problems
+    assert set(read_grid([three], path, networks, ["gplearn"]).strategy) == {
+        "beam"
+    }  # it was not given these problems
     monkeypatch.setattr(baselines.importlib.metadata, "version", lambda name: "2.0")
     baselines.measure_same_time([row], path, networks, ["gplearn"])
     assert asked[4:] == [("gplearn", 0.5)] * 2  # another version, other numbers
@@ -223,17 +295,24 @@ def test_baselines_get_the_same_problems_and_seconds_and_are_kept(tmp_path, monk
 
 def test_what_a_user_would_call_is_measured_like_the_baselines():
     problem = practical_set("feynman", limit=1, n_points=40, n_fresh=20)[0]
-    line = baselines.measure_baselines([problem], 1.0, names=["NSRegressor"], weights=str(tiny_full().folder)).iloc[0]
+    line = baselines.measure_baselines(
+        [problem], 1.0, names=["NSRegressor"], weights=str(tiny_full().folder)
+    ).iloc[0]
     prefix, constants = baselines.as_prefix("NSRegressor", line.answer_infix)
-    assert r2_score(problem.y_fresh, evaluate(prefix, problem.X_fresh, constants)) == pytest.approx(line.r2, abs=1e-3)
+    assert r2_score(problem.y_fresh, evaluate(prefix, problem.X_fresh, constants)) == pytest.approx(
+        line.r2, abs=1e-3
+    )
 
 
-@pytest.mark.parametrize("text", ["", "mul(X1", "sigmoid(X0)", "x1 + ", "X" * 9, "(" * 5000 + "X1 +" + ")" * 5000])
+@pytest.mark.parametrize(
+    "text", ["", "mul(X1", "sigmoid(X0)", "x1 + ", "X" * 9, "(" * 5000 + "X1 +" + ")" * 5000]
+)
 def test_a_formula_that_nobody_can_read_is_none(text):
     assert all(baselines.as_prefix(name, text) is None for name in ("gplearn", "pyoperon"))
 
 
 # ---- baselines --------------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("name", baselines.BASELINES)
 def test_baselines_fit_and_are_scored_like_everything_else(name):

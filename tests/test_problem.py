@@ -1,12 +1,13 @@
 """Problems refuse bad data in a sentence; the oracle fits, scores, caches and counts."""
+
 import math
 
 import numpy as np
 import pytest
 
+from nsr.data.problems import Problem, ProblemError, rounding_floor
 from nsr.numbers.evaluation import evaluate
 from nsr.search.oracle import Candidate, Oracle, Verify, r2_fresh, verify_all
-from nsr.data.problems import Problem, ProblemError, rounding_floor
 
 X = np.linspace(-2, 2, 30)[:, None]
 LINE = ("add", "C", "mul", "C", "x1")
@@ -16,21 +17,28 @@ def line():
     return Problem(X, 1 + 2 * X[:, 0], "line", X_fresh=X + 0.01, y_fresh=1 + 2 * (X[:, 0] + 0.01))
 
 
-@pytest.mark.parametrize("X, y, sentence", [
-    ([[1.0], [np.nan]], [1.0, 2.0], r"X has 1 value that is nan or infinite \(first at point 2 of 2\)"),
-    ([[1.0], [2.0], [3.0]], [np.inf, 2.0, np.nan], r"y has 2 values that are nan or infinite \(first at point 1 of 3\)"),
-    ([[1.0]], [1.0], "1 point; at least 2"),
-    (np.zeros((0, 1)), [], "0 points; at least 2"),
-    ([[1.0], [2.0]], [3.0, 3.0], "y is the constant 3"),
-    ([1.0, 2.0], [1.0, 2.0], r"X has the shape \(2,\); it must be \(points, variables\)"),
-    ([[1.0], [2.0]], [[1.0], [2.0]], r"y has the shape \(2, 1\); it must be \(points,\)"),
-    ([[1.0], [2.0]], [1.0, 2.0, 3.0], "X has 2 points, but y has 3"),
-    (np.zeros((3, 0)), [1.0, 2.0, 3.0], "it must be"),
-    (np.zeros((3, 11)), [1.0, 2.0, 3.0], "11 variables; at most 10"),
-    ([["a"], ["b"]], [1.0, 2.0], "X is not a table of real numbers"),
-    ([[1.0], [2.0]], [1.0, 2.0 + 1j], "y is not a table of real numbers"),
-    ([[1.0], [2.0, 3.0]], [1.0, 2.0], "X is not a table of real numbers"),
-])
+@pytest.mark.parametrize(
+    "X, y, sentence",
+    [
+        ([[1.0], [np.nan]], [1.0, 2.0], r"X has 1 value that is nan or infinite \(first at point 2 of 2\)"),
+        (
+            [[1.0], [2.0], [3.0]],
+            [np.inf, 2.0, np.nan],
+            r"y has 2 values that are nan or infinite \(first at point 1 of 3\)",
+        ),
+        ([[1.0]], [1.0], "1 point; at least 2"),
+        (np.zeros((0, 1)), [], "0 points; at least 2"),
+        ([[1.0], [2.0]], [3.0, 3.0], "y is the constant 3"),
+        ([1.0, 2.0], [1.0, 2.0], r"X has the shape \(2,\); it must be \(points, variables\)"),
+        ([[1.0], [2.0]], [[1.0], [2.0]], r"y has the shape \(2, 1\); it must be \(points,\)"),
+        ([[1.0], [2.0]], [1.0, 2.0, 3.0], "X has 2 points, but y has 3"),
+        (np.zeros((3, 0)), [1.0, 2.0, 3.0], "it must be"),
+        (np.zeros((3, 11)), [1.0, 2.0, 3.0], "11 variables; at most 10"),
+        ([["a"], ["b"]], [1.0, 2.0], "X is not a table of real numbers"),
+        ([[1.0], [2.0]], [1.0, 2.0 + 1j], "y is not a table of real numbers"),
+        ([[1.0], [2.0, 3.0]], [1.0, 2.0], "X is not a table of real numbers"),
+    ],
+)
 def test_bad_data_are_refused_with_a_sentence(X, y, sentence):
     with pytest.raises(ProblemError, match=sentence):
         Problem(X, y)
@@ -54,13 +62,19 @@ def test_a_problem_keeps_its_own_copy():
 
 def test_points_of_an_expression():
     prefix, constants = ("add", "exp", "x1", "mul", "C", "x3"), (2.5,)
-    problem = Problem.from_expression(prefix, constants, rng=np.random.default_rng(1), n_points=50, n_fresh=20, name="p")
+    problem = Problem.from_expression(
+        prefix, constants, rng=np.random.default_rng(1), n_points=50, n_fresh=20, name="p"
+    )
     assert problem.X.shape == (50, 3) and problem.X_fresh.shape == (20, 3) and not problem.X[:, 1].any()
     np.testing.assert_allclose(problem.y, np.exp(problem.X[:, 0]) + 2.5 * problem.X[:, 2])
     assert problem.truth == prefix and problem.truth_constants == constants
-    again = Problem.from_expression(prefix, constants, rng=np.random.default_rng(1), n_points=50, n_fresh=20, name="p")
+    again = Problem.from_expression(
+        prefix, constants, rng=np.random.default_rng(1), n_points=50, n_fresh=20, name="p"
+    )
     assert np.array_equal(problem.X, again.X) and not np.array_equal(problem.X[:20], problem.X_fresh)
-    inside = Problem.from_expression(("sqrt", "x1"), rng=np.random.default_rng(0), support=[(0.0, 2.0)], n_variables=1)
+    inside = Problem.from_expression(
+        ("sqrt", "x1"), rng=np.random.default_rng(0), support=[(0.0, 2.0)], n_variables=1
+    )
     assert inside.X.min() >= 0 and inside.X.max() <= 2
     wide = Problem.from_expression(("x1",), rng=np.random.default_rng(0), n_variables=5)
     assert wide.n_variables == 5 and not wide.X[:, 1:].any()
@@ -87,9 +101,10 @@ def test_streams_depend_on_seed_and_problem():
 
 # --------------------------------------------------------------------------------------------------------------- oracle
 
+
 def test_the_oracle_counts_and_caches():
     oracle = Oracle(line())
-    first, = oracle.verify([LINE])
+    (first,) = oracle.verify([LINE])
     assert first.r2 > 1 - 1e-12 and np.allclose(first.constants, (1, 2))
     again = oracle.verify([LINE, LINE, ("x1",)])
     assert again[0] is first and again[1] is first
@@ -134,7 +149,12 @@ def test_among_equally_good_fits_the_shorter_wins():
 def test_together_is_the_same_as_alone():
     rng = np.random.default_rng(3)
     problems = [Problem(rng.uniform(-3, 3, (40, 2)), rng.normal(size=40), str(i)) for i in range(4)]
-    prefixes = (("mul", "C", "sin", "mul", "C", "x1"), ("add", "C", "exp", "mul", "C", "x2"), ("add", "x1"), ("tan", "x2"))
+    prefixes = (
+        ("mul", "C", "sin", "mul", "C", "x1"),
+        ("add", "C", "exp", "mul", "C", "x2"),
+        ("add", "x1"),
+        ("tan", "x2"),
+    )
     together = verify_all([(Oracle(p), Verify(prefixes)) for p in problems])
     for problem, candidates in zip(problems, together):
         alone = [Oracle(problem).verify([prefix])[0] for prefix in prefixes]
@@ -157,4 +177,7 @@ def test_rounding_is_read_off_the_digits():
         assert np.isclose(rounding_floor(y * 1e-9), rounding_floor(y))
     assert rounding_floor(np.array([1e120, 2e120])) == 0.0
     problem = Problem(exact[:, None], np.round(exact, 1), name="rounded")
-    assert problem.floor == rounding_floor(problem.y) and Problem([[0.0], [1.0]], [0.1, 0.2], floor=0.0).floor == 0.0
+    assert (
+        problem.floor == rounding_floor(problem.y)
+        and Problem([[0.0], [1.0]], [0.1, 0.2], floor=0.0).floor == 0.0
+    )

@@ -9,24 +9,37 @@ from pathlib import Path
 
 import pytest
 import yaml
+from conftest import ROOT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from conftest import ROOT
-
 pytestmark = pytest.mark.static
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-BROUGHT = {"sklearn", "yaml", "IPython", "traitlets", "pygments", "llvmlite"}  # other names, or parts of a declared package that it always brings
+BROUGHT = {
+    "sklearn",
+    "yaml",
+    "IPython",
+    "traitlets",
+    "pygments",
+    "llvmlite",
+}  # other names, or parts of a declared package that it always brings
 SOURCES = sorted([*(ROOT / "nsr").rglob("*.py"), *(ROOT / "notebooks").glob("*.py")])
 
 
 def pins() -> dict[str, str]:
-    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line and not line.startswith("#")]
+    lines = [
+        line
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
     return {canonicalize_name(name): version for name, version in (line.split("==") for line in lines)}
 
 
 def requirements() -> list[Requirement]:
-    return [Requirement(line) for line in [*PYPROJECT["dependencies"], *chain(*PYPROJECT["optional-dependencies"].values())]]
+    return [
+        Requirement(line)
+        for line in [*PYPROJECT["dependencies"], *chain(*PYPROJECT["optional-dependencies"].values())]
+    ]
 
 
 def tracked_files() -> list[str]:
@@ -44,7 +57,11 @@ def test_every_dependency_is_pinned_inside_its_range():
 
 def test_pins_are_exact_and_name_no_build():
     assert pins()["torch"] == "2.13.0"
-    assert not [name for name, version in pins().items() if not re.fullmatch(r"\d+(\.\d+)*([a-z]+\d+)?(\.post\d+)?", version)]
+    assert not [
+        name
+        for name, version in pins().items()
+        if not re.fullmatch(r"\d+(\.\d+)*([a-z]+\d+)?(\.post\d+)?", version)
+    ]
 
 
 def test_conda_environment_installs_from_pyproject_and_nothing_else():
@@ -76,32 +93,57 @@ def test_imported_packages_are_declared():
             if isinstance(node, ast.ImportFrom) and node.level == 0:
                 names = [node.module]
             for top in {name.split(".")[0] for name in names}:
-                assert top in declared or top in sys.stdlib_module_names or top == "nsr", f"{path.name} imports {top}"
+                assert top in declared or top in sys.stdlib_module_names or top == "nsr", (
+                    f"{path.name} imports {top}"
+                )
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_nothing_is_ever_evaluated_or_unpickled(path: Path):
-    """Text from files, models and users never becomes code: no eval, exec, sympify, pickle or open torch.load."""
+    """Text from files, models and users never becomes code: no eval, exec, sympify, pickle or open
+    torch.load."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import | ast.ImportFrom):
             names = {alias.name for alias in node.names} | {getattr(node, "module", None)}
-            assert not names & {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "sympify", "parse_expr"}, f"line {node.lineno}"
+            assert not names & {
+                "pickle",
+                "cPickle",
+                "dill",
+                "cloudpickle",
+                "joblib",
+                "sympify",
+                "parse_expr",
+            }, f"line {node.lineno}"
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
-            assert called not in {"eval", "exec", "sympy.sympify", "sympy.S", "sympy.parse_expr", "__import__"}, f"line {node.lineno}: {called}"
+            assert called not in {
+                "eval",
+                "exec",
+                "sympy.sympify",
+                "sympy.S",
+                "sympy.parse_expr",
+                "__import__",
+            }, f"line {node.lineno}: {called}"
             if called == "torch.load":
-                assert any(word.arg == "weights_only" and ast.unparse(word.value) == "True" for word in node.keywords), f"line {node.lineno}"
+                assert any(
+                    word.arg == "weights_only" and ast.unparse(word.value) == "True" for word in node.keywords
+                ), f"line {node.lineno}"
 
 
 def test_no_executed_notebook_and_no_run_is_committed():
     names = tracked_files()
     assert not [name for name in names if name.endswith(".ipynb")]
-    assert not [name for name in names if name.startswith("outputs/") and not name.startswith("outputs/reference/")]
+    assert not [
+        name for name in names if name.startswith("outputs/") and not name.startswith("outputs/reference/")
+    ]
 
 
 def test_no_file_knows_the_machine_it_was_written_on():
     for name in tracked_files():
         path = ROOT / name
-        if path.suffix in {".py", ".yaml", ".yml", ".toml", ".txt", ".md", ".json", ".csv", ""} and path.is_file():
+        if (
+            path.suffix in {".py", ".yaml", ".yml", ".toml", ".txt", ".md", ".json", ".csv", ""}
+            and path.is_file()
+        ):
             found = re.search(r"/(?:home|root|Users|work|opt)/\w+", path.read_text(errors="ignore"))
             assert not found or name == "tests/test_project.py", f"{name} mentions {found.group()}"

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from conftest import ROOT
 from nsr.book import locks, publishing
 from nsr.book.locks import locked
 
@@ -24,7 +24,9 @@ def made(home: Path, number: int, good: bool) -> Path:
     """A run that is not yet in its place; its number is its content."""
     working = home / f".run.partial-{number}"
     working.mkdir(parents=True)
-    (working / "metrics.json").write_text(json.dumps({"status": "ok" if good else "failed", "number": number}))
+    (working / "metrics.json").write_text(
+        json.dumps({"status": "ok" if good else "failed", "number": number})
+    )
     return working
 
 
@@ -34,7 +36,9 @@ def number_in(folder: Path) -> int | None:
 
 @pytest.mark.parametrize("in_one_step", [True, False])
 @given(goods=st.lists(st.booleans(), max_size=8))
-def test_the_last_good_run_stays_and_the_last_failed_one_after_it_stands_beside(tmp_path_factory, in_one_step: bool, goods: list[bool]):
+def test_the_last_good_run_stays_and_the_last_failed_one_after_it_stands_beside(
+    tmp_path_factory, in_one_step: bool, goods: list[bool]
+):
     home = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
         if not in_one_step:
@@ -67,7 +71,9 @@ def test_a_reader_always_finds_a_finished_run_while_others_publish(tmp_path: Pat
     assert {path.name for path in tmp_path.iterdir()} <= {"run", "failed_run"}
 
 
-def test_a_run_that_cannot_be_put_in_its_place_leaves_the_finished_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_run_that_cannot_be_put_in_its_place_leaves_the_finished_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     publishing.publish(made(tmp_path, 0, True), tmp_path / "run", True)
     new, rename = made(tmp_path, 1, True), os.rename
 
@@ -85,6 +91,7 @@ def test_a_run_that_cannot_be_put_in_its_place_leaves_the_finished_one(tmp_path:
 
 
 # ---- locks --------------------------------------------------------------------------------------------------------------------
+
 
 def together(tasks: list[Callable[[], None]]) -> None:
     threads = [threading.Thread(target=task) for task in tasks]
@@ -113,7 +120,12 @@ def test_only_one_holds_a_lock_and_nothing_is_left_of_it(tmp_path: Path):
 def test_a_holder_that_is_killed_leaves_no_dead_lock(tmp_path: Path):
     path = tmp_path / "table.csv"
     code = f"import time\nfrom nsr.book.locks import locked\nwith locked({str(path)!r}):\n    print('mine', flush=True)\n    time.sleep(600)"
-    holder = subprocess.Popen([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert holder.stdout.readline() == "mine\n" and (tmp_path / ".table.csv.lock").exists()
         got = threading.Event()
@@ -150,5 +162,10 @@ def test_a_lock_is_not_for_git(tmp_path: Path):
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     results = tmp_path / "outputs" / "reference" / "laptop" / "results"
     with locked(results / "beam.csv.gz"):
-        seen = subprocess.run(["git", "-C", str(tmp_path), "status", "--porcelain", "-uall"], capture_output=True, text=True, check=True).stdout
+        seen = subprocess.run(
+            ["git", "-C", str(tmp_path), "status", "--porcelain", "-uall"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
     assert seen.split() == ["??", ".gitignore"]

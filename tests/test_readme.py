@@ -1,4 +1,6 @@
-"""The README says what is there: its table of claims is the judged one, its chapters have their titles, its links lead somewhere."""
+"""The README says what is there: its table of claims is the judged one, its chapters have their titles, its
+links lead somewhere."""
+
 import csv
 import re
 from functools import cache
@@ -7,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-
 from conftest import ROOT
+
 from nsr.book import pages, run_records, runner
 from nsr.evidence import paper, scaling
-from nsr.evidence.comparison import KEY, at_equal_cost, flagged, paired, row_of
 from nsr.evidence.anytime import stopped_at
+from nsr.evidence.comparison import KEY, at_equal_cost, flagged, paired, row_of
 
 pytestmark = pytest.mark.static
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,6 +29,7 @@ def test_the_table_of_claims_is_that_of_chapter_09():
 
 # ---- numbers ------------------------------------------------------------------------------------------------------------------
 
+
 @cache
 def table(name: str) -> pd.DataFrame:
     return run_records.read_table(ROOT / "outputs" / "reference" / "laptop" / "results" / f"{name}.csv.gz")
@@ -35,7 +38,9 @@ def table(name: str) -> pd.DataFrame:
 @cache
 def row(name: str, beam_size: int = 0) -> pd.DataFrame:
     """The lines of a strategy on not_included, from the table of its chapter."""
-    return row_of(flagged(table({"gvs+tpsr": "gvs", "local-random": "local"}.get(name, name))), name, beam_size)
+    return row_of(
+        flagged(table({"gvs+tpsr": "gvs", "local-random": "local"}.get(name, name))), name, beam_size
+    )
 
 
 @cache
@@ -57,47 +62,83 @@ def says(sentence: str) -> bool:
 def test_levels_are_those_of_the_tables_and_of_the_paper():
     ours = {name: 100 * row(*name).accurate.mean() for name in (("beam", 150), ("gvs", 5), ("gvs+tpsr", 1))}
     beam, gvs, both = ((ours[name], paper.row(*name).accurate) for name in ours)
-    assert says("accurate on {:.0f} % of the problems (paper {:.0f} %), NSR-gvs on {:.0f} % ({:.0f} %), NSR-gvs + TPSR on {:.0f} % ({:.0f} %)".format(
-        *beam, *gvs, *both))
+    assert says(
+        "accurate on {:.0f} % of the problems (paper {:.0f} %), NSR-gvs on {:.0f} % ({:.0f} %), NSR-gvs + TPSR on {:.0f} % ({:.0f} %)".format(
+            *beam, *gvs, *both
+        )
+    )
     assert all(1.75 < ratio[0] / ratio[1] < 2.25 for ratio in (beam, gvs, both))  # "about twice"
 
 
 def test_what_is_known_of_the_published_decoding():
-    assert says(f"with the published decoding, and our fit, a beam of 150 is accurate on {100 * published('beam', 150).accurate.mean():.0f} %")
+    assert says(
+        f"with the published decoding, and our fit, a beam of 150 is accurate on {100 * published('beam', 150).accurate.mean():.0f} %"
+    )
     gvs, tpsr = row("gvs", 5), published("tpsr", 1)
-    assert says("the beam is {:.1f} points ahead of NSR-gvs".format(lead(at_equal_cost(row("beam"), gvs.candidates.mean()), gvs)[0]))
-    assert says("is {:.1f} points behind the same NSR-gvs".format(-lead(at_equal_cost(published("beam"), gvs.candidates.mean()), gvs)[0]))
+    assert says(
+        "the beam is {:.1f} points ahead of NSR-gvs".format(
+            lead(at_equal_cost(row("beam"), gvs.candidates.mean()), gvs)[0]
+        )
+    )
+    assert says(
+        "is {:.1f} points behind the same NSR-gvs".format(
+            -lead(at_equal_cost(published("beam"), gvs.candidates.mean()), gvs)[0]
+        )
+    )
     value, low, high = lead(at_equal_cost(published("beam"), tpsr.candidates.mean()), tpsr)
-    assert says(f"and {value:.1f} points ahead ({low:.1f} to {high:.1f}: undecided) of TPSR with the published decoding") and low < 0 < high
+    assert (
+        says(
+            f"and {value:.1f} points ahead ({low:.1f} to {high:.1f}: undecided) of TPSR with the published decoding"
+        )
+        and low < 0 < high
+    )
 
 
 def test_leads_have_their_limits():
     both, beam, alone, local = row("gvs+tpsr", 1), row("beam", 150), row("local-random"), row("local")
-    assert says(f"{both.candidates.mean():.0f} candidates against {beam.candidates.mean():.0f}: stopped at 150 candidates it is "
-                "{:.1f} points less accurate than a beam of 150".format(-lead(stopped_at(both, [150] * len(both)), beam)[0]))
-    assert says(f"without any, it is {100 * alone.accurate.mean():.0f} % accurate and {100 * alone.novel.mean():.0f} % novel, where a beam of 150 is "
-                f"{100 * beam.accurate.mean():.0f} % accurate and NSR-gvs {100 * row('gvs', 5).accurate.mean():.0f} %")
+    assert says(
+        f"{both.candidates.mean():.0f} candidates against {beam.candidates.mean():.0f}: stopped at 150 candidates it is "
+        "{:.1f} points less accurate than a beam of 150".format(
+            -lead(stopped_at(both, [150] * len(both)), beam)[0]
+        )
+    )
+    assert says(
+        f"without any, it is {100 * alone.accurate.mean():.0f} % accurate and {100 * alone.novel.mean():.0f} % novel, where a beam of 150 is "
+        f"{100 * beam.accurate.mean():.0f} % accurate and NSR-gvs {100 * row('gvs', 5).accurate.mean():.0f} %"
+    )
     assert says(f"the network adds {lead(local, alone)[0]:.0f} points")
     greedy = row("beam", 1)
     spent = local.merge(greedy[[*KEY, "seconds"]], on=KEY, suffixes=("", "_limit"))
     value, _, high = lead(stopped_at(spent, spent.seconds_limit, "seconds"), greedy)
-    assert says(f"against the smallest beam: it is {-value:.1f} points less accurate than a beam of 1") and high < 0
+    assert (
+        says(f"against the smallest beam: it is {-value:.1f} points less accurate than a beam of 1")
+        and high < 0
+    )
 
 
 def test_section_5_2_is_that_of_chapter_10():
     new = table("t4sr_scaling")
     top = new[new["items"] == new["items"].max()]
-    new, top, known = new[new.test_set == "new_skeletons"], top[top.test_set == "new_skeletons"], top[top.test_set == "new_tables"]
+    new, top, known = (
+        new[new.test_set == "new_skeletons"],
+        top[top.test_set == "new_skeletons"],
+        top[top.test_set == "new_tables"],
+    )
     said = dict(re.findall(r"^\| <!-- 5\.2 (\w+) --> .*? \| not reproduced: (.*) \|$", README, re.MULTILINE))
-    moves = [scaling.saturates(scaling.steps_between(new, "items", flag)) for flag in ("novel_constants", "novel")]
-    assert said == {"saturates": "{} with constants, {} without".format(*moves),
-                    **{flag: f"{100 * top[flag].mean():.0f} %" for flag in scaling.PAPER}}
+    moves = [
+        scaling.saturates(scaling.steps_between(new, "items", flag)) for flag in ("novel_constants", "novel")
+    ]
+    assert said == {
+        "saturates": "{} with constants, {} without".format(*moves),
+        **{flag: f"{100 * top[flag].mean():.0f} %" for flag in scaling.PAPER},
+    }
     assert all(100 * top[flag].mean() > limit for flag, limit in scaling.PAPER.items())
     assert says(f"of formulas that it *was* trained on it finds {100 * known.same_skeleton.mean():.0f} %")
     assert says(f"{100 - 100 * top.truth_novel.mean():.0f} % of its test formulas have an old structure")
 
 
 # ---- chapters and links -------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("name", runner.notebooks())
 def test_the_table_of_chapters_has_their_titles(name: str):

@@ -1,4 +1,5 @@
-"""Sweeps: what makes no sense is refused at once, what is done is kept, and a worker that is killed costs one point one more try."""
+"""Sweeps: what makes no sense is refused at once, what is done is kept, and a worker that is killed costs one
+point one more try."""
 
 import contextlib
 import json
@@ -11,14 +12,14 @@ from pathlib import Path
 import pandas as pd
 import psutil
 import pytest
-
 from conftest import ROOT
-from nsr.book import run_records, runner, sweeps
-from nsr.__main__ import main
 from test_lab import HEAD, gone, leftovers, wait_for
 
-# Every run leaves a mark when it begins and one when it ends. Size 4 waits for a file "go", size 2 fails without a file "mended", and
-# size 7 leaves before the end.
+from nsr.__main__ import main
+from nsr.book import runner, sweeps
+
+# Every run leaves a mark when it begins and one when it ends. Size 4 waits for a file "go", size 2 fails
+# without a file "mended", and size 7 leaves before the end.
 WORK = """
 import os
 import time
@@ -49,7 +50,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project with one notebook, seen by this process and by those it starts."""
     (tmp_path / "notebooks").mkdir()
     (tmp_path / "notebooks" / "00_work.py").write_text(HEAD.format(title="Work") + WORK)
-    for name, place in {"ROOT": ".", "NOTEBOOKS": "notebooks", "PARAMS": "params", "OUTPUTS": "outputs", "REFERENCE": "outputs/reference"}.items():
+    for name, place in {
+        "ROOT": ".",
+        "NOTEBOOKS": "notebooks",
+        "PARAMS": "params",
+        "OUTPUTS": "outputs",
+        "REFERENCE": "outputs/reference",
+    }.items():
         monkeypatch.setattr(runner, name, tmp_path / place)
     monkeypatch.setenv("NSR_ROOT", str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -73,12 +80,22 @@ def marks(project: Path, word: str) -> list[int]:
 
 # ---- what it refuses ----------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("notebook: 00_work\ngrid: {beam: [1, 5]}", ["'beam'", "trial.yaml", "seed, size, share, name, loud"]),
-        ("notebook: 00_work\ngrid: {size: [1]}\nfixed: {beam: 1}", ["'beam'", "seed, size, share, name, loud"]),
-        ("notebook: 00_work\ngrid: {size: [1]}\nworkers: 3\nhost: a", ["workers, host", "notebook, grid, fixed, points, then"]),
+        (
+            "notebook: 00_work\ngrid: {beam: [1, 5]}",
+            ["'beam'", "trial.yaml", "seed, size, share, name, loud"],
+        ),
+        (
+            "notebook: 00_work\ngrid: {size: [1]}\nfixed: {beam: 1}",
+            ["'beam'", "seed, size, share, name, loud"],
+        ),
+        (
+            "notebook: 00_work\ngrid: {size: [1]}\nworkers: 3\nhost: a",
+            ["workers, host", "notebook, grid, fixed, points, then"],
+        ),
         ("notebook: 00_work\ngrid: {size: [1, many]}", ["size is int", "'many'"]),
         ("notebook: 00_work\ngrid: {size: [1, 2, 1]}", ["same value twice"]),
         ("notebook: 00_work\ngrid: {size: [1, 1e0]}", ["same value twice"]),
@@ -92,7 +109,10 @@ def marks(project: Path, word: str) -> list[int]:
         ("notebook: 00_work\npoints: [3]", ["'points' is a list like"]),
         ("notebook: 00_work\npoints: [{beam: 1}]", ["'beam'", "seed, size, share, name, loud"]),
         ("notebook: 00_work\npoints: [{size: 1}, {size: [2, 1]}]", ["same value twice"]),
-        ("notebook: 00_work\npoints: [{size: 1}]\ngrid: {size: [2]}", ["'size'", "both in the grid and in a point"]),
+        (
+            "notebook: 00_work\npoints: [{size: 1}]\ngrid: {size: [2]}",
+            ["'size'", "both in the grid and in a point"],
+        ),
         ("notebook: 00_work\npoints: [{size: [[1]]}]", ["a number, a word"]),
         ("notebook: 00_work\ngrid: {size: [1]}\nthen: {beam: 1}", ["'beam'", "trial.yaml"]),
         ("notebook: 00_work\ngrid: {size: [1]}\nthen: {size: many}", ["size is int", "'many'"]),
@@ -102,14 +122,28 @@ def marks(project: Path, word: str) -> list[int]:
         ("grid: {size: [1]}", ["is not a sweep", "notebook: NAME"]),
         ("", ["is not a sweep"]),
         ("notebook: [", ["plain YAML"]),
-        ("notebook: 00_work\ngrid: !!python/object/apply:os.system ['touch owned']", ["plain YAML", "python/object/apply:os.system"]),
+        (
+            "notebook: 00_work\ngrid: !!python/object/apply:os.system ['touch owned']",
+            ["plain YAML", "python/object/apply:os.system"],
+        ),
         ("[" * 5000, ["plain YAML"]),
-        ("a: &a [1,1,1,1,1,1,1,1,1]\n" + "".join(f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi"))
-         + "notebook: 00_work\ngrid: {size: [*i]}", ["mean nothing"]),
-        (f"notebook: 00_work\ngrid: {{size: {list(range(200))}, seed: {list(range(200))}}}", ["40,000 points", "10,000"]),
+        (
+            "a: &a [1,1,1,1,1,1,1,1,1]\n"
+            + "".join(
+                f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi")
+            )
+            + "notebook: 00_work\ngrid: {size: [*i]}",
+            ["mean nothing"],
+        ),
+        (
+            f"notebook: 00_work\ngrid: {{size: {list(range(200))}, seed: {list(range(200))}}}",
+            ["40,000 points", "10,000"],
+        ),
     ],
 )
-def test_a_sweep_that_makes_no_sense_is_refused_before_anything_starts(project: Path, capsys: pytest.CaptureFixture, text: str, expected):
+def test_a_sweep_that_makes_no_sense_is_refused_before_anything_starts(
+    project: Path, capsys: pytest.CaptureFixture, text: str, expected
+):
     assert main(["sweep", write_sweep(project, text), "--scale", "tiny"]) == 2
     said = capsys.readouterr().err
     assert all(word in said for word in expected), said
@@ -135,40 +169,75 @@ def test_other_requests_that_make_no_sense(project: Path, capsys: pytest.Capture
 
 # ---- running ------------------------------------------------------------------------------------------------------------------
 
-def test_a_failed_point_stops_no_other_and_the_next_sweep_runs_it_alone(project: Path, nsr_command, capsys: pytest.CaptureFixture):
+
+def test_a_failed_point_stops_no_other_and_the_next_sweep_runs_it_alone(
+    project: Path, nsr_command, capsys: pytest.CaptureFixture
+):
     path = write_sweep(project, "notebook: 00_work\ngrid: {size: [2, 3]}\nfixed: {seed: 5, name: x}")
     first = nsr_command("sweep", path, "--scale", "tiny", "--workers", "2")
     assert first.returncode == 1, first.stdout + first.stderr
-    assert "1 of 2 points failed" in first.stderr and "size=2: Cell" in first.stderr and "two is not enough" in first.stderr
+    assert (
+        "1 of 2 points failed" in first.stderr
+        and "size=2: Cell" in first.stderr
+        and "two is not enough" in first.stderr
+    )
     assert marks(project, "begin") == [2, 3] and marks(project, "end") == [3]
     table = pd.read_csv(project / "outputs" / "tiny" / "sweeps" / "trial.csv")
     assert table["size"].tolist() == [2, 3] and table["status"].tolist() == ["failed", "ok"]
     assert "two is not enough" in table["error"][0] and table["doubled"].isna().tolist() == [True, False]
 
     (project / "mended").touch()
-    second = nsr_command("sweep", "params/sweeps/trial.yaml", "--scale", "tiny", cwd=project / "notebooks")  # found from anywhere
+    second = nsr_command(
+        "sweep", "params/sweeps/trial.yaml", "--scale", "tiny", cwd=project / "notebooks"
+    )  # found from anywhere
     assert second.returncode == 0, second.stdout + second.stderr
     assert "1 up to date" in second.stdout and "[1/1] size=2: ok" in second.stdout
     assert marks(project, "begin") == [2, 2, 3] and marks(project, "end") == [2, 3]
-    assert main(["sweep", path, "--scale", "tiny", "--scheduler", "tcp://127.0.0.1:1"]) == 0  # nobody is needed for nothing
+    assert (
+        main(["sweep", path, "--scale", "tiny", "--scheduler", "tcp://127.0.0.1:1"]) == 0
+    )  # nobody is needed for nothing
     assert "2 up to date" in capsys.readouterr().out
 
     folder = project / "outputs" / "tiny" / "sweeps"
     table = pd.read_csv(folder / "trial.csv", keep_default_na=False)
-    assert list(table) == ["size", "seed", "name", "status", "seconds", "error", "doubled", "result_name", "span.low", "span.all"]
+    assert list(table) == [
+        "size",
+        "seed",
+        "name",
+        "status",
+        "seconds",
+        "error",
+        "doubled",
+        "result_name",
+        "span.low",
+        "span.all",
+    ]
     assert table["doubled"].tolist() == [4, 6] and table["span.all"].tolist() == ["[2, 5]", "[3, 5]"]
-    assert set(table["name"]) == {"x"} and set(table["result_name"]) == {"recorded x"} and (table["seconds"] > 0).all()
+    assert (
+        set(table["name"]) == {"x"}
+        and set(table["result_name"]) == {"recorded x"}
+        and (table["seconds"] > 0).all()
+    )
     rows = pd.read_csv(folder / "trial_rows.csv.gz")
-    assert rows[["size", "seed", "item"]].values.tolist() == [[n, 5, item] for n in (2, 3) for item in range(n)]
+    assert rows[["size", "seed", "item"]].values.tolist() == [
+        [n, 5, item] for n in (2, 3) for item in range(n)
+    ]
     assert list(rows) == ["size", "seed", "name", "item"]
     for name in ("trial.json", "trial_rows.json"):
         certificate = json.loads((folder / name).read_text())
-        assert certificate["parameters"]["size"] == [2, 3] and certificate["seed"] == 5 and certificate["notebook"] == "00_work"
+        assert (
+            certificate["parameters"]["size"] == [2, 3]
+            and certificate["seed"] == 5
+            and certificate["notebook"] == "00_work"
+        )
         assert certificate["versions"] and certificate["seconds"] > 0
 
 
 def test_points_are_what_was_listed_times_the_grid(project: Path):
-    path = write_sweep(project, "notebook: 00_work\npoints: [{name: a, size: [1, 3]}, {name: b, size: 2}]\ngrid: {seed: [0, 1]}\nfixed: {share: 0.5}")
+    path = write_sweep(
+        project,
+        "notebook: 00_work\npoints: [{name: a, size: [1, 3]}, {name: b, size: 2}]\ngrid: {seed: [0, 1]}\nfixed: {share: 0.5}",
+    )
     plan, points = sweeps.read_sweep(path, "tiny")
     by_hand = [("a", 1, 0), ("a", 1, 1), ("a", 3, 0), ("a", 3, 1), ("b", 2, 0), ("b", 2, 1)]
     assert [tuple(point.parameters[name] for name in ("name", "size", "seed")) for point in points] == by_hand
@@ -178,21 +247,35 @@ def test_points_are_what_was_listed_times_the_grid(project: Path):
 
 
 def test_a_part_of_a_sweep_is_run_alone_and_forgets_nothing(project: Path, nsr_command):
-    path = write_sweep(project, "notebook: 00_work\npoints: [{name: a, size: [1, 3]}, {name: b, size: 5}]\ngrid: {seed: [0, 1]}")
+    path = write_sweep(
+        project,
+        "notebook: 00_work\npoints: [{name: a, size: [1, 3]}, {name: b, size: 5}]\ngrid: {seed: [0, 1]}",
+    )
     table = project / "outputs" / "tiny" / "sweeps" / "trial.csv"
-    for only, begun, rows in ((("seed", "1"), [1, 3, 5], 3), (("name", "b"), [1, 3, 5, 5], 4), (("seed", "0"), [1, 1, 3, 3, 5, 5], 6)):
+    for only, begun, rows in (
+        (("seed", "1"), [1, 3, 5], 3),
+        (("name", "b"), [1, 3, 5, 5], 4),
+        (("seed", "0"), [1, 1, 3, 3, 5, 5], 6),
+    ):
         done = nsr_command("sweep", path, "--scale", "tiny", "--only", *only)
         assert done.returncode == 0, done.stdout + done.stderr
         assert marks(project, "begin") == begun
         assert len(pd.read_csv(table)) == rows
-    assert pd.read_csv(table)[["name", "size", "seed"]].values.tolist() == [[n, z, s] for n, z in (("a", 1), ("a", 3), ("b", 5)) for s in (0, 1)]
+    assert pd.read_csv(table)[["name", "size", "seed"]].values.tolist() == [
+        [n, z, s] for n, z in (("a", 1), ("a", 3), ("b", 5)) for s in (0, 1)
+    ]
 
 
 def test_two_sweeps_at_once_give_the_table_of_one(project: Path, nsr_command):
     """The first waits in its only point while the second does the other one."""
     path = write_sweep(project, "notebook: 00_work\ngrid: {size: [1, 4]}")
     words = ("sweep", path, "--scale", "tiny", "--only", "size")
-    first = subprocess.Popen([sys.executable, "-m", "nsr", *words, "4"], env=dict(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    first = subprocess.Popen(
+        [sys.executable, "-m", "nsr", *words, "4"],
+        env=dict(os.environ),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
     try:
         assert wait_for(lambda: marks(project, "begin") == [4], 240)
         assert nsr_command(*words, "1").returncode == 0
@@ -200,28 +283,43 @@ def test_two_sweeps_at_once_give_the_table_of_one(project: Path, nsr_command):
         (project / "go").touch()
         assert first.wait(240) == 0
     sweeps_folder = project / "outputs" / "tiny" / "sweeps"
-    assert pd.read_csv(sweeps_folder / "trial.csv")["doubled"].tolist() == [2, 8] and len(pd.read_csv(sweeps_folder / "trial_rows.csv.gz")) == 5
+    assert (
+        pd.read_csv(sweeps_folder / "trial.csv")["doubled"].tolist() == [2, 8]
+        and len(pd.read_csv(sweeps_folder / "trial_rows.csv.gz")) == 5
+    )
     assert not list(sweeps_folder.glob(".*"))
 
 
 def test_a_point_may_leave_early_and_afterwards_the_notebook_runs_once_more(project: Path, nsr_command):
     path = write_sweep(project, "notebook: 00_work\npoints: [{size: 7}]\nthen: {size: 2}")
     first = nsr_command("sweep", path, "--scale", "tiny")
-    assert first.returncode == 1  # size 2 fails: the table is there, and the exit code says that not all is well
+    assert (
+        first.returncode == 1
+    )  # size 2 fails: the table is there, and the exit code says that not all is well
     assert "then 00_work: failed" in first.stdout and "two is not enough" in first.stderr
     table = pd.read_csv(project / "outputs" / "tiny" / "sweeps" / "trial.csv")
-    assert table["size"].tolist() == [7] and table["status"].tolist() == ["ok"] and table["doubled"].tolist() == [14]
+    assert (
+        table["size"].tolist() == [7]
+        and table["status"].tolist() == ["ok"]
+        and table["doubled"].tolist() == [14]
+    )
     assert len(pd.read_csv(project / "outputs" / "tiny" / "sweeps" / "trial_rows.csv.gz")) == 7
     (project / "mended").touch()
     second = nsr_command("sweep", path, "--scale", "tiny")
     assert second.returncode == 0, second.stdout + second.stderr
-    assert "1 up to date" in second.stdout and "then 00_work: ok" in second.stdout and marks(project, "end") == [2]
+    assert (
+        "1 up to date" in second.stdout
+        and "then 00_work: ok" in second.stdout
+        and marks(project, "end") == [2]
+    )
 
 
 @contextlib.contextmanager
 def process(*words: str) -> Iterator[subprocess.Popen]:
     """A process that is there for the length of a `with`."""
-    started = subprocess.Popen([sys.executable, "-m", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    started = subprocess.Popen(
+        [sys.executable, "-m", *words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     try:
         yield started
     finally:
@@ -230,11 +328,16 @@ def process(*words: str) -> Iterator[subprocess.Popen]:
 
 
 def test_a_worker_killed_in_the_middle_of_a_point_costs_nothing_but_that_try(project: Path):
-    path, here = write_sweep(project, "notebook: 00_work\ngrid: {size: [1, 3, 4]}"), ["--host", "127.0.0.1", "--no-dashboard"]
+    path, here = (
+        write_sweep(project, "notebook: 00_work\ngrid: {size: [1, 3, 4]}"),
+        ["--host", "127.0.0.1", "--no-dashboard"],
+    )
     address = project / "scheduler.json"
     worker = ["dask", "worker", "--scheduler-file", str(address), "--nthreads", "1", "--no-nanny", *here]
     with contextlib.ExitStack() as stack:
-        stack.enter_context(process("dask", "scheduler", "--port", "0", "--scheduler-file", str(address), *here))
+        stack.enter_context(
+            process("dask", "scheduler", "--port", "0", "--scheduler-file", str(address), *here)
+        )
         assert wait_for(address.exists)
         workers = [stack.enter_context(process(*worker)) for _ in range(2)]
         at = json.loads(address.read_text())["address"]
@@ -243,7 +346,11 @@ def test_a_worker_killed_in_the_middle_of_a_point_costs_nothing_but_that_try(pro
 
         # size 4 waits for us, and the others are finished, some of them by the worker that will be killed
         assert wait_for(lambda: marks(project, "begin") == [1, 3, 4] and marks(project, "end") == [1, 3], 240)
-        kernel = next(int(line.split()[2]) for line in (project / "marks.txt").read_text().splitlines() if line.startswith("begin 4"))
+        kernel = next(
+            int(line.split()[2])
+            for line in (project / "marks.txt").read_text().splitlines()
+            if line.startswith("begin 4")
+        )
         family = {one.pid for one in psutil.Process(kernel).parents()}
         (victim,) = [one for one in workers if one.pid in family]
         victim.kill()
@@ -254,14 +361,23 @@ def test_a_worker_killed_in_the_middle_of_a_point_costs_nothing_but_that_try(pro
     assert running.returncode == 0, said
     assert marks(project, "begin") == [1, 3, 4, 4] and marks(project, "end") == [1, 3, 4]
     table = pd.read_csv(project / "outputs" / "tiny" / "sweeps" / "trial.csv")
-    assert table["size"].tolist() == [1, 3, 4] and set(table["status"]) == {"ok"} and table["doubled"].tolist() == [2, 6, 8]
+    assert (
+        table["size"].tolist() == [1, 3, 4]
+        and set(table["status"]) == {"ok"}
+        and table["doubled"].tolist() == [2, 6, 8]
+    )
     assert not leftovers(project)
 
 
 def test_workers_of_our_own_have_one_thread_and_are_seen_by_this_machine_alone():
     def listening() -> set[str]:
         family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-        return {link.laddr.ip for one in family for link in one.net_connections() if link.status == psutil.CONN_LISTEN}
+        return {
+            link.laddr.ip
+            for one in family
+            for link in one.net_connections()
+            if link.status == psutil.CONN_LISTEN
+        }
 
     with sweeps._client(1, None) as client:
         assert list(client.nthreads().values()) == [1]

@@ -1,4 +1,6 @@
-"""TPSR: judged by a second, recursive tree search that knows nothing of engines, and by numbers worked out by hand."""
+"""TPSR: judged by a second, recursive tree search that knows nothing of engines, and by numbers worked out by
+hand."""
+
 import math
 from dataclasses import dataclass, field
 
@@ -8,12 +10,12 @@ import torch
 from fake_network import TOY, fake_model
 from test_engine import problems, summary
 
-from nsr.search.decoding import Complete, NextTokens
-from nsr.search.engine import Budget, solve, solve_all
+from nsr.data.problems import Problem
 from nsr.formulas.expressions import ARITY, CONSTANT, END, SPECIAL, START, is_valid
 from nsr.numbers.evaluation import evaluate, fit_constants
+from nsr.search.decoding import Complete, NextTokens
+from nsr.search.engine import Budget, solve, solve_all
 from nsr.search.oracle import Candidate
-from nsr.data.problems import Problem
 from nsr.search.strategies import TPSR
 from nsr.search.strategies.tpsr import FAILURE, PUBLISHED, Node
 
@@ -44,8 +46,10 @@ class Recorded:
 
 # ---------------------------------------------------------------------------------------------------------------- the judge
 
+
 class Judge:
-    """Tree search with dictionaries keyed by token sequences; decodes one token at a time, straight from the network's logits."""
+    """Tree search with dictionaries keyed by token sequences; decodes one token at a time, straight from the
+    network's logits."""
 
     def __init__(self, problem, model, r, k, lam=0.01, c=1.0, c_base=50.0):
         self.problem, self.network, self.ids = problem, model.network, model.vocabulary.ids
@@ -61,7 +65,9 @@ class Judge:
         open_slots = 1 + sum(ARITY.get(t, 0) - 1 for t in s)
         if open_slots == 0:
             return [(END, 1.0)]
-        fits = [t for t in TOY.tokens if t not in SPECIAL and len(s) + open_slots + ARITY.get(t, 0) <= MAX_LEN]
+        fits = [
+            t for t in TOY.tokens if t not in SPECIAL and len(s) + open_slots + ARITY.get(t, 0) <= MAX_LEN
+        ]
         return sorted(((t, p[self.ids[t]]) for t in fits), key=lambda pair: -pair[1])
 
     def rollout(self, s):
@@ -73,7 +79,9 @@ class Judge:
         if fit.r2 == -math.inf:
             return s, FAILURE
         error = self.problem.y - evaluate(s, self.problem.X, fit.constants)
-        return s, 1 / (1 + (error @ error) / (self.problem.y @ self.problem.y)) + self.lam * math.exp(-len(s) / MAX_LEN)
+        return s, 1 / (1 + (error @ error) / (self.problem.y @ self.problem.y)) + self.lam * math.exp(
+            -len(s) / MAX_LEN
+        )
 
     def visit(self, s, path):
         """One rollout below s; returns its reward."""
@@ -123,12 +131,15 @@ def test_the_same_tree_as_an_independent_search(r, k, c):
         assert result.generated[walked] and (result.answer is None or result.answer.prefix == walked)
         deep += sum(len(e.path) > 2 and e.path[1][-1:] != (END,) for e in log)
         assert {path for e in log for path in e.path} == set(judge.N)
-        assert all(sum(s in e.path for e in log) == n for s, n in judge.N.items())  # visits follow from the log
+        assert all(
+            sum(s in e.path for e in log) == n for s, n in judge.N.items()
+        )  # visits follow from the log
     assert (deep > 0) == (r > k)
 
 
 def test_selection_by_hand():
-    """N(s) = 4: β = ln(55/50) + c and √ln 4 = 1.1774. The bold child is worth 0.693 and 2.283, the shy one 0.658 and 2.777."""
+    """N(s) = 4: β = ln(55/50) + c and √ln 4 = 1.1774. The bold child is worth 0.693 and 2.283, the shy one
+    0.658 and 2.777."""
     bold, shy = Node(("x1",), prior=0.6, visits=3, value=0.5), Node(("x2",), prior=0.4, visits=1, value=0.4)
     parent = Node(untried=[], children=[bold, shy], visits=4)
     assert [round(TPSR().p_ucb(parent, child), 3) for child in (bold, shy)] == [0.693, 0.658]
@@ -140,7 +151,11 @@ def test_selection_by_hand():
 
 def test_the_tree_policy_chooses_only_with_more_rollouts_than_tokens(monkeypatch):
     choices, real = [], TPSR.p_ucb
-    monkeypatch.setattr(TPSR, "p_ucb", lambda self, parent, child: choices.append(len(parent.children)) or real(self, parent, child))
+    monkeypatch.setattr(
+        TPSR,
+        "p_ucb",
+        lambda self, parent, child: choices.append(len(parent.children)) or real(self, parent, child),
+    )
     solve_all(problems(3), TPSR(3, 3, max_len=MAX_LEN), fake_model())
     assert set(choices) <= {1}  # an only child: END after a complete expression
     solve_all(problems(3), TPSR(4, 3, max_len=MAX_LEN), fake_model())
@@ -149,11 +164,18 @@ def test_the_tree_policy_chooses_only_with_more_rollouts_than_tokens(monkeypatch
 
 # ------------------------------------------------------------------------------------------------------------------- reward
 
+
 def test_reward_by_hand():
-    problem = Problem(np.arange(4.0)[:, None], np.array([1.0, 2.0, 3.0, 4.0]))  # mean square 7.5, variance 1.25
+    problem = Problem(
+        np.arange(4.0)[:, None], np.array([1.0, 2.0, 3.0, 4.0])
+    )  # mean square 7.5, variance 1.25
     candidate = Candidate(("sin", "x1"), r2=0.6, mse=0.5)
     assert TPSR(lam=0).reward(candidate, problem) == pytest.approx(7.5 / 8)
-    assert TPSR(lam=0, nmse="variance").reward(candidate, problem) == pytest.approx(1.25 / 1.75) == pytest.approx(1 / (2 - 0.6))
+    assert (
+        TPSR(lam=0, nmse="variance").reward(candidate, problem)
+        == pytest.approx(1.25 / 1.75)
+        == pytest.approx(1 / (2 - 0.6))
+    )
     assert TPSR().reward(candidate, problem) == pytest.approx(7.5 / 8 + 0.01 * math.exp(-2 / 40))
     assert TPSR(**PUBLISHED).reward(candidate, problem) == pytest.approx(7.5 / 8 + 0.1 * math.exp(-2 / 200))
     assert TPSR().reward(Candidate(("add",)), problem) == FAILURE
@@ -161,13 +183,24 @@ def test_reward_by_hand():
 
 def test_a_heavy_lambda_prefers_short_answers():
     def length(lam):
-        return np.mean([len(r.answer.prefix) for r in solve_all(problems(), TPSR(lam=lam, published=True, max_len=20), fake_model())])
+        return np.mean(
+            [
+                len(r.answer.prefix)
+                for r in solve_all(problems(), TPSR(lam=lam, published=True, max_len=20), fake_model())
+            ]
+        )
 
     assert length(100.0) < length(0.0)
 
 
-@pytest.mark.parametrize("options, message", [({"rollouts": 0}, "rollouts is 0"), ({"k_max": 0}, "k_max is 0"),
-                                              ({"nmse": "mean"}, "'power' or 'variance'")])
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"rollouts": 0}, "rollouts is 0"),
+        ({"k_max": 0}, "k_max is 0"),
+        ({"nmse": "mean"}, "'power' or 'variance'"),
+    ],
+)
 def test_refusals(options, message):
     with pytest.raises(ValueError, match=message):
         TPSR(**options)
@@ -175,8 +208,12 @@ def test_refusals(options, message):
 
 # ------------------------------------------------------------------------------------------------------------------ caching
 
-@pytest.mark.parametrize("strategy", [TPSR(max_len=12), TPSR(7, 2, max_len=12), TPSR(beam_size=3, max_len=12),
-                                      TPSR(masked=False, max_len=8)], ids=["r3", "r7", "b3", "unmasked"])
+
+@pytest.mark.parametrize(
+    "strategy",
+    [TPSR(max_len=12), TPSR(7, 2, max_len=12), TPSR(beam_size=3, max_len=12), TPSR(masked=False, max_len=8)],
+    ids=["r3", "r7", "b3", "unmasked"],
+)
 def test_nothing_is_decoded_twice(strategy):
     for problem in problems(3):
         recorded = Recorded(strategy)
@@ -186,26 +223,37 @@ def test_nothing_is_decoded_twice(strategy):
         assert len(set(completed)) == len(completed) > 0 and len(set(read)) == len(read) > 0
         assert result.n_fits <= len(result.generated)
         if strategy.masked:
-            assert not any(is_valid(prefix) for prefix in read)  # after a complete expression only END can come
+            assert not any(
+                is_valid(prefix) for prefix in read
+            )  # after a complete expression only END can come
             whole = sum(is_valid(prefix) for prefix in completed)  # a complete prefix has one completion
-            assert result.n_candidates <= len(completed) * strategy.beam_size - whole * (strategy.beam_size - 1)
+            assert result.n_candidates <= len(completed) * strategy.beam_size - whole * (
+                strategy.beam_size - 1
+            )
         if strategy.masked and strategy.beam_size == 1:
-            # greedy completions: no two of them are the same, a prefix on the way of one is never completed again
+            # greedy completions: no two of them are the same, a prefix on the way of one is never completed
+            # again
             assert result.n_fits == result.n_candidates == len(result.candidates)
 
 
 def test_the_log_probability_is_that_of_the_whole_expression():
     problem = problems(1)[0]
-    found = {c.prefix: c.log_prob for c in solve(problem, TPSR(beam_size=2, max_len=6), fake_model()).candidates}
+    found = {
+        c.prefix: c.log_prob for c in solve(problem, TPSR(beam_size=2, max_len=6), fake_model()).candidates
+    }
     judge = Judge(problem, fake_model(), 1, 1)
     for prefix, log_prob in found.items():
-        logits = [judge.network.row_logits(judge.memory, [judge.ids[t] for t in (START, *prefix[:i])]) for i in range(len(prefix) + 1)]
+        logits = [
+            judge.network.row_logits(judge.memory, [judge.ids[t] for t in (START, *prefix[:i])])
+            for i in range(len(prefix) + 1)
+        ]
         steps = [row - np.logaddexp.reduce(row) for row in logits]
         expected = sum(row[judge.ids[t]] for row, t in zip(steps, (*prefix, END)))
         assert log_prob == pytest.approx(expected)
 
 
 # ------------------------------------------------------------------------------------------------------- answers and budgets
+
 
 def test_the_published_mode_answers_with_its_path_the_default_with_its_best():
     walked = solve_all(problems(), TPSR(published=True, lam=0.5, max_len=12), fake_model())
@@ -217,10 +265,14 @@ def test_the_published_mode_answers_with_its_path_the_default_with_its_best():
 
 def test_without_the_grammar():
     results = solve_all(problems(), TPSR(**PUBLISHED, max_len=8), fake_model())
-    assert all(r.answer is None or is_valid(r.answer.prefix) for r in results) and any(r.answer for r in results)
+    assert all(r.answer is None or is_valid(r.answer.prefix) for r in results) and any(
+        r.answer for r in results
+    )
     log = []
     solve_all(problems(), TPSR(**PUBLISHED, max_len=8, watch=log.append), fake_model())
-    assert any(e.reward == FAILURE and not e.completion for e in log)  # nonsense tokens take a place among the k_max, as published
+    assert any(
+        e.reward == FAILURE and not e.completion for e in log
+    )  # nonsense tokens take a place among the k_max, as published
 
 
 STRATEGIES = [TPSR(max_len=12), TPSR(6, 2, beam_size=2, max_len=10), TPSR(**PUBLISHED, max_len=8)]
@@ -229,7 +281,9 @@ STRATEGIES = [TPSR(max_len=12), TPSR(6, 2, beam_size=2, max_len=10), TPSR(**PUBL
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=["default", "deep", "published"])
 def test_together_equals_alone(strategy):
     together = solve_all(problems(), strategy, fake_model(), seed=3)
-    assert [summary(r) for r in together] == [summary(solve(p, strategy, fake_model(), seed=3)) for p in problems()]
+    assert [summary(r) for r in together] == [
+        summary(solve(p, strategy, fake_model(), seed=3)) for p in problems()
+    ]
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=["default", "deep", "published"])
@@ -246,4 +300,6 @@ def test_stopped_at_any_candidate_the_best_so_far_is_the_answer(strategy):
 def test_constants_and_a_single_variable():
     x = np.linspace(0, 3, 20)
     result = solve(Problem(x[:, None], 3 * x + 1), TPSR(5, 3, max_len=7), fake_model())
-    assert all("x2" not in c.prefix for c in result.candidates) and any(CONSTANT in c.prefix for c in result.candidates)
+    assert all("x2" not in c.prefix for c in result.candidates) and any(
+        CONSTANT in c.prefix for c in result.candidates
+    )

@@ -1,4 +1,5 @@
-"""The loop: its stream, its optimisers, and what happens when it is killed, split over processes or given a bad file."""
+"""The loop: its stream, its optimisers, and what happens when it is killed, split over processes or given a
+bad file."""
 
 import json
 import os
@@ -15,15 +16,15 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from nsr.network import checkpoints, training
 from nsr.__main__ import main
+from nsr.book.run_records import ROOT
+from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, subtrees
+from nsr.network import checkpoints, training
 from nsr.network.batches import Background, Prompts, Stream, draw_prompt, sequence
 from nsr.network.checkpoints import CheckpointError, Seen
 from nsr.network.devices import Learner, Objective, Place
-from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, subtrees
 from nsr.network.model import Config, Network
 from nsr.network.optimisers import Muon, learning_rate, make_optimisers, orthogonalise
-from nsr.book.run_records import ROOT
 from nsr.network.recipes import SettingsError, make_settings, read_settings
 
 TINY = dict(
@@ -46,21 +47,47 @@ def same(one: dict, other: dict) -> bool:
 
 # ---- settings -----------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("path", sorted((ROOT / "params" / "training").glob("*/*.yaml")), ids=lambda p: f"{p.parent.name}-{p.stem}")
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "params" / "training").glob("*/*.yaml")), ids=lambda p: f"{p.parent.name}-{p.stem}"
+)
 def test_every_recipe_can_be_read(path):
     settings = read_settings(path.stem, path.parent.name)
-    assert settings.data.prompted == path.stem.endswith("gvs") and settings.data.hinted == (path.stem == "nsrwh")
+    assert settings.data.prompted == path.stem.endswith("gvs") and settings.data.hinted == (
+        path.stem == "nsrwh"
+    )
     assert make_settings(settings.flat()).flat() == settings.flat()
 
 
 def test_the_papers_recipe_is_the_papers():
     flat = read_settings("nesymres", "paper").flat()
-    assert (flat["width"], flat["seeds"], flat["decoder_layers"], flat["batch"], flat["lr"]) == (512, 32, 5, 200, 1e-4)
+    assert (flat["width"], flat["seeds"], flat["decoder_layers"], flat["batch"], flat["lr"]) == (
+        512,
+        32,
+        5,
+        200,
+        1e-4,
+    )
     assert flat["steps"] * flat["batch"] == 1000 * 100_000  # 1000 epochs of 100K
-    assert (flat["schedule"], flat["constant"], flat["points_min"], flat["points_max"]) == ("inverse_sqrt", 4000, 1, 1000)
+    assert (flat["schedule"], flat["constant"], flat["points_min"], flat["points_max"]) == (
+        "inverse_sqrt",
+        4000,
+        1,
+        1000,
+    )
 
 
-@pytest.mark.parametrize("bad", [dict(stepps=1), dict(steps="many"), dict(steps=1.5), dict(prompted=1), dict(vocabulary="GREEK"), dict(lr=True)])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        dict(stepps=1),
+        dict(steps="many"),
+        dict(steps=1.5),
+        dict(prompted=1),
+        dict(vocabulary="GREEK"),
+        dict(lr=True),
+    ],
+)
 def test_bad_settings_are_refused_by_name(bad):
     with pytest.raises(SettingsError, match=next(iter(bad))):
         make_settings(bad)
@@ -73,8 +100,13 @@ def test_an_unknown_recipe_names_the_known_ones():
 
 def test_a_numbered_network_is_the_same_recipe_with_seeds_of_its_own():
     plain, second = read_settings("nesymres").flat(), read_settings("nesymres@2").flat()
-    assert {key for key in plain if plain[key] != second[key]} == {"seed", "template_seed"} and second["template_seed"] == 2
-    assert read_settings("nsrwh@2").training.start_from == "laptop/nesymres@2" and read_settings("t4sr-1600@1").data.items == 1600
+    assert {key for key in plain if plain[key] != second[key]} == {"seed", "template_seed"} and second[
+        "template_seed"
+    ] == 2
+    assert (
+        read_settings("nsrwh@2").training.start_from == "laptop/nesymres@2"
+        and read_settings("t4sr-1600@1").data.items == 1600
+    )
     for wrong in ("nesymres@x", "nesymres@01", "nesymres@0", "nesymres@-1"):
         with pytest.raises(SettingsError, match="number"):
             read_settings(wrong)
@@ -82,18 +114,35 @@ def test_a_numbered_network_is_the_same_recipe_with_seeds_of_its_own():
 
 # ---- the stream ---------------------------------------------------------------------------------------------------------------
 
+
 def stream(settings=None, **changes):
     settings = settings or tiny()
     t, d = settings.training, settings.data
     _, draw = training.make_draw(settings)
-    return Stream(**(dict(draw=draw, vocabulary=settings.vocabulary, seed=t.seed, batch=t.batch, points=(d.points_min, d.points_max), pool=d.pool) | changes))
+    return Stream(
+        **(
+            dict(
+                draw=draw,
+                vocabulary=settings.vocabulary,
+                seed=t.seed,
+                batch=t.batch,
+                points=(d.points_min, d.points_max),
+                pool=d.pool,
+            )
+            | changes
+        )
+    )
 
 
 def test_a_batch_depends_on_seed_and_step_only():
     whole, later = list(stream().from_step(0, 9)), list(stream().from_step(5, 9))
     assert len(whole) == 9
     for one, other in zip(whole[5:], later, strict=True):
-        assert torch.equal(one.points, other.points) and torch.equal(one.tokens, other.tokens) and one.shown == other.shown
+        assert (
+            torch.equal(one.points, other.points)
+            and torch.equal(one.tokens, other.tokens)
+            and one.shown == other.shown
+        )
     assert not torch.equal(next(stream(seed=1).from_step(0, 1)).points[0, 0], whole[0].points[0, 0])
 
 
@@ -103,13 +152,27 @@ def test_a_batch_holds_start_expression_end_and_its_points():
             spelled = SIMPLIFIED.encode((START, *prefix, END))
             assert row[row > 0].tolist() == spelled[:-1] and target[target > 0].tolist() == spelled[1:]
         assert batch.weight == (batch.targets > 0).sum()
-        assert batch.points.dtype == torch.float32 and 8 <= batch.points.shape[1] <= 12 and batch.points.isfinite().all()
+        assert (
+            batch.points.dtype == torch.float32
+            and 8 <= batch.points.shape[1] <= 12
+            and batch.points.isfinite().all()
+        )
 
 
 def test_processes_share_out_the_same_batch():
-    for whole, left, right in zip(stream().from_step(0, 4), stream(rank=0, world=2).from_step(0, 4), stream(rank=1, world=2).from_step(0, 4), strict=True):
+    for whole, left, right in zip(
+        stream().from_step(0, 4),
+        stream(rank=0, world=2).from_step(0, 4),
+        stream(rank=1, world=2).from_step(0, 4),
+        strict=True,
+    ):
         assert torch.equal(whole.points[0::2], left.points) and torch.equal(whole.points[1::2], right.points)
-        assert whole.weight == left.weight == right.weight == (left.targets > 0).sum() + (right.targets > 0).sum()
+        assert (
+            whole.weight
+            == left.weight
+            == right.weight
+            == (left.targets > 0).sum() + (right.targets > 0).sum()
+        )
 
 
 def test_prompts_are_proper_subtrees_and_nothing_is_learned_on_them():
@@ -119,8 +182,12 @@ def test_prompts_are_proper_subtrees_and_nothing_is_learned_on_them():
         for row, target, prefix in zip(batch.tokens, batch.targets, batch.shown, strict=True):
             words = tokens[row[row > 0]].tolist()
             start = words.index(START)
-            trees = [tuple(part.split()) for part in " ".join(words[:start]).replace(OPEN, "").split(CLOSE)][:-1]
-            assert all(tree in subtrees(prefix)[1:] and len(tree) <= 5 for tree in trees) and len(set(trees)) == len(trees)
+            trees = [tuple(part.split()) for part in " ".join(words[:start]).replace(OPEN, "").split(CLOSE)][
+                :-1
+            ]
+            assert all(tree in subtrees(prefix)[1:] and len(tree) <= 5 for tree in trees) and len(
+                set(trees)
+            ) == len(trees)
             assert (target[:start] == 0).all() and tuple(tokens[target[target > 0]]) == (*prefix, END)
             assert len(words) <= 30
             empty += not trees
@@ -148,6 +215,7 @@ def test_an_error_in_the_background_is_raised_in_front():
 
 # ---- optimisers ---------------------------------------------------------------------------------------------------------------
 
+
 def test_orthogonalise_keeps_singular_vectors_and_evens_out_singular_values():
     matrices = torch.randn(3, 6, 10, generator=torch.Generator().manual_seed(0))
     for stack in (matrices, matrices.mT):
@@ -173,7 +241,12 @@ def test_muon_treats_stacked_maps_as_separate_matrices():
 def test_optimisers_share_out_all_parameters():
     network = Network(Config(vocabulary=20, width=16, heads=2))
     for kind in ("muon", "adamw"):
-        groups = [p for optimiser in make_optimisers(network, kind, 1e-3) for group in optimiser.param_groups for p in group["params"]]
+        groups = [
+            p
+            for optimiser in make_optimisers(network, kind, 1e-3)
+            for group in optimiser.param_groups
+            for p in group["params"]
+        ]
         assert sorted(map(id, groups)) == sorted(map(id, network.parameters()))
 
 
@@ -186,12 +259,23 @@ def test_schedules():
 
 
 def test_it_learns_eight_expressions_by_heart(tmp_path):
-    settings = tiny(width=32, draws=8, steps=150, batch=32, lr=3e-3, muon_lr=0.02, save_every=1000, snapshots=0, max_constants=0)
+    settings = tiny(
+        width=32,
+        draws=8,
+        steps=150,
+        batch=32,
+        lr=3e-3,
+        muon_lr=0.02,
+        save_every=1000,
+        snapshots=0,
+        max_constants=0,
+    )
     trained = checkpoints.load_folder(training.train(settings, tmp_path))
     assert trained.history[-1]["loss"] < 0.3 < trained.history[0]["loss"]
 
 
 # ---- what is kept -------------------------------------------------------------------------------------------------------------
+
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
@@ -206,10 +290,15 @@ def test_a_finished_network_knows_what_it_was_shown(finished):
     assert all(trained.seen.count(prefix) == shown.count(prefix) for prefix in shown)
     assert len(trained.seen) == len(set(shown)) and ("sin", "sin", "sin", "sin", "x5") not in trained.seen
     assert trained.templates == set(training.make_draw(tiny())[0])
-    assert [row["step"] for row in trained.history] == [3, 6, 9, 12] and trained.about["birth"]["parameters"]["steps"] == 12
+    assert [row["step"] for row in trained.history] == [3, 6, 9, 12] and trained.about["birth"]["parameters"][
+        "steps"
+    ] == 12
     assert sorted(trained.snapshots()) == [3, 6, 9, 12]
     last = trained.at(12).state_dict()
-    assert all(torch.allclose(last[name], tensor, atol=1e-3, rtol=1e-3) for name, tensor in trained.network.state_dict().items())
+    assert all(
+        torch.allclose(last[name], tensor, atol=1e-3, rtol=1e-3)
+        for name, tensor in trained.network.state_dict().items()
+    )
     with pytest.raises(CheckpointError, match="step 5"):
         trained.at(5)
 
@@ -221,22 +310,40 @@ def test_a_network_is_published_without_a_log_that_is_too_large(finished, tmp_pa
     assert main(["publish", "own"]) == 0 and "seen.safetensors" in capsys.readouterr().out
     assert len(checkpoints.load("laptop/own").seen) > 0
     monkeypatch.setattr(checkpoints, "LARGEST_LOG", 100)
-    assert main(["publish", "own"]) == 0 and "seen.safetensors" not in capsys.readouterr().out  # the old one went away, too
+    assert (
+        main(["publish", "own"]) == 0 and "seen.safetensors" not in capsys.readouterr().out
+    )  # the old one went away, too
     trained = checkpoints.load("laptop/own")
-    assert trained.folder == tmp_path / "reference" / "laptop" / "own" and trained.templates and not trained.has_seen
+    assert (
+        trained.folder == tmp_path / "reference" / "laptop" / "own"
+        and trained.templates
+        and not trained.has_seen
+    )
     with pytest.raises(CheckpointError, match="too large to be shipped.*python -m nsr train own"):
         trained.seen
-    further = training.train(tiny(start_from="laptop/own", seed=1), tmp_path / "further")  # a network can go on from it all the same
-    assert checkpoints.load_folder(further).seen.counts.sum() == checkpoints.load_folder(finished / "final").seen.counts.sum()
+    further = training.train(
+        tiny(start_from="laptop/own", seed=1), tmp_path / "further"
+    )  # a network can go on from it all the same
+    assert (
+        checkpoints.load_folder(further).seen.counts.sum()
+        == checkpoints.load_folder(finished / "final").seen.counts.sum()
+    )
     before = checkpoints.load_folder(further).about["began_with"]  # and says from what
-    assert (before["name"], before["steps"], before["birth"]) == ("laptop/own", trained.about["steps"], trained.about["birth"])
+    assert (before["name"], before["steps"], before["birth"]) == (
+        "laptop/own",
+        trained.about["steps"],
+        trained.about["birth"],
+    )
 
 
 def test_stopping_and_going_on_is_the_same_as_never_stopping(finished, tmp_path):
     for part in (4, 3, 100):
         training.train(tiny(), tmp_path, stop_after=part)
     assert same(weights(finished / "final"), weights(tmp_path / "final"))
-    one, other = (json.loads((folder / "final" / "about.json").read_text())["history"] for folder in (finished, tmp_path))
+    one, other = (
+        json.loads((folder / "final" / "about.json").read_text())["history"]
+        for folder in (finished, tmp_path)
+    )
     assert [(r["step"], r["loss"]) for r in one] == [(r["step"], r["loss"]) for r in other]
 
 
@@ -255,11 +362,15 @@ def test_kill_9_and_the_same_command_goes_on_to_the_same_bits(tmp_path):
     subprocess.run(command(**long), env=environment(tmp_path / "whole"), check=True, capture_output=True)
     kills = 0
     while not (tmp_path / "killed" / run / "final" / "about.json").exists():
-        process = subprocess.Popen(command(**long), env=environment(tmp_path / "killed"), stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            command(**long), env=environment(tmp_path / "killed"), stdout=subprocess.DEVNULL
+        )
         before = (tmp_path / "killed" / run / "latest.safetensors").stat().st_mtime_ns if kills else 0
         while process.poll() is None and kills < 2:
             latest = tmp_path / "killed" / run / "latest.safetensors"
-            if latest.exists() and latest.stat().st_mtime_ns != before:  # it trains: kill it somewhere within the next steps
+            if (
+                latest.exists() and latest.stat().st_mtime_ns != before
+            ):  # it trains: kill it somewhere within the next steps
                 time.sleep(0.05 + 0.1 * kills)
                 process.send_signal(signal.SIGKILL)
                 kills += process.wait() == -signal.SIGKILL
@@ -273,14 +384,21 @@ def test_kill_9_and_the_same_command_goes_on_to_the_same_bits(tmp_path):
 
 
 def test_two_processes_learn_what_one_learns(tmp_path):
-    """Real gloo processes, as torchrun starts them. AdamW: Muon's orthogonal matrices amplify the last bits of a sum."""
+    """Real gloo processes, as torchrun starts them. AdamW: Muon's orthogonal matrices amplify the last bits
+    of a sum."""
     changes = dict(optimiser="adamw", lr=1e-4, steps=6)
     subprocess.run(command(**changes), env=environment(tmp_path / "one"), check=True, capture_output=True)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     world = dict(WORLD_SIZE="2", MASTER_ADDR="127.0.0.1", MASTER_PORT=port)
-    started = [subprocess.Popen(command(**changes), env=environment(tmp_path / "two", RANK=str(rank), LOCAL_RANK=str(rank), **world)) for rank in (0, 1)]
+    started = [
+        subprocess.Popen(
+            command(**changes),
+            env=environment(tmp_path / "two", RANK=str(rank), LOCAL_RANK=str(rank), **world),
+        )
+        for rank in (0, 1)
+    ]
     assert [process.wait(timeout=300) for process in started] == [0, 0]
     one, two = (tmp_path / name / "training" / "tiny" / "nesymres" / "final" for name in ("one", "two"))
     for key, value in weights(one).items():
@@ -291,6 +409,7 @@ def test_two_processes_learn_what_one_learns(tmp_path):
 
 
 # ---- bad files, other devices -------------------------------------------------------------------------------------------------
+
 
 @pytest.fixture
 def begun(tmp_path):
@@ -326,7 +445,10 @@ def test_a_loss_that_is_no_number_stops_the_run(tmp_path):
 
 
 def test_missing_weights_name_the_command():
-    with pytest.raises(FileNotFoundError, match="No weights for 'tiny/unicorn' in outputs/reference. Run: python -m nsr train unicorn --scale tiny"):
+    with pytest.raises(
+        FileNotFoundError,
+        match="No weights for 'tiny/unicorn' in outputs/reference. Run: python -m nsr train unicorn --scale tiny",
+    ):
         checkpoints.load("tiny/unicorn")
 
 
@@ -349,13 +471,21 @@ def test_publishing_copies_a_finished_network_only(finished, monkeypatch, tmp_pa
     with pytest.raises(CheckpointError, match="not finished"):
         checkpoints.publish("tiny/nesymres")
     training.train(tiny(), tmp_path / "training" / "tiny" / "nesymres")
-    assert sorted(p.name for p in checkpoints.publish("tiny/nesymres").iterdir()) == ["about.json", "seen.safetensors", "templates.txt.gz", "weights.safetensors"]
+    assert sorted(p.name for p in checkpoints.publish("tiny/nesymres").iterdir()) == [
+        "about.json",
+        "seen.safetensors",
+        "templates.txt.gz",
+        "weights.safetensors",
+    ]
     assert same(weights(checkpoints.load("tiny/nesymres").folder), weights(finished / "final"))
 
 
 def test_the_path_of_a_cuda_device_runs_here_in_bfloat16(tmp_path):
     trained = checkpoints.load_folder(training.train(tiny(precision="bf16", optimiser="adamw"), tmp_path))
-    assert all(tensor.dtype == torch.float32 and tensor.isfinite().all() for tensor in trained.network.state_dict().values())
+    assert all(
+        tensor.dtype == torch.float32 and tensor.isfinite().all()
+        for tensor in trained.network.state_dict().values()
+    )
 
 
 @pytest.fixture
@@ -370,11 +500,24 @@ def small(**changes):
     return Network(Config(vocabulary=12, width=16, heads=2, decoder_layers=1, **changes))
 
 
-@pytest.mark.parametrize("change", [{}, dict(norm="post", bias=True), dict(encoder="mix"), dict(hint_vocabulary=9)], ids=["pre", "post", "mix", "hinted"])
+@pytest.mark.parametrize(
+    "change",
+    [{}, dict(norm="post", bias=True), dict(encoder="mix"), dict(hint_vocabulary=9)],
+    ids=["pre", "post", "mix", "hinted"],
+)
 def test_two_threads_learn_half_a_batch_each_and_get_the_gradients_of_the_whole(change, two_threads):
     """Against one plain backward pass; and the same bits again, with as many threads afterwards as before."""
-    network, points, ids = small(**change), torch.randn(7, 5, 6), torch.randint(1, 12, (7, 9))  # an odd batch: the halves differ
-    inputs = (points, ids[:, :-1], ids[:, 1:], torch.randint(0, 9, (7, 4)) if "hint_vocabulary" in change else None)
+    network, points, ids = (
+        small(**change),
+        torch.randn(7, 5, 6),
+        torch.randint(1, 12, (7, 9)),
+    )  # an odd batch: the halves differ
+    inputs = (
+        points,
+        ids[:, :-1],
+        ids[:, 1:],
+        torch.randint(0, 9, (7, 4)) if "hint_vocabulary" in change else None,
+    )
     objective = Objective(network)
     whole = objective(*inputs)
     expected = torch.autograd.grad(0.1 * whole, list(network.parameters()))
@@ -414,7 +557,9 @@ def test_no_compiler_is_no_obstacle(monkeypatch, tmp_path, capsys):
 def test_hints_reach_the_network_and_a_frozen_encoder_stays(finished, monkeypatch, tmp_path):
     monkeypatch.setattr(checkpoints, "load", lambda name: checkpoints.load_folder(finished / "final"))
     settings = tiny(hint_vocabulary=9, hint_layers=1, start_from="tiny/nesymres", freeze_encoder=True)
-    trained = checkpoints.load_folder(training.train(settings, tmp_path, hints=lambda rng, prefix: [1, 2 + len(prefix) % 7]))
+    trained = checkpoints.load_folder(
+        training.train(settings, tmp_path, hints=lambda rng, prefix: [1, 2 + len(prefix) % 7])
+    )
     before = weights(finished / "final")
     for name, tensor in trained.network.state_dict().items():
         if name in before:

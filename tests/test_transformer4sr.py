@@ -1,4 +1,5 @@
-"""The second system: every rule and filter of its generator, its encoders, its decoding, its fixed set, and how novelty is counted."""
+"""The second system: every rule and filter of its generator, its encoders, its decoding, its fixed set, and
+how novelty is counted."""
 
 import math
 from pathlib import Path
@@ -9,26 +10,51 @@ import sympy
 import torch
 from safetensors.torch import load_file
 
-from nsr.evidence import scaling
-from nsr.network.checkpoints import load_folder
-from nsr.search.engine import solve_all
-from nsr.formulas.expressions import (
-    ARITY, CONSTANT, START, TRANSFORMER4SR, children, is_valid, subtrees, variables,
+from nsr.data.skeleton_tables import (
+    FILTERS,
+    MAX_NODES,
+    MIN_NODES,
+    WEIGHTS,
+    distinct,
+    exponents,
+    levels,
+    renumbered,
+    skeleton_draws,
+    skeleton_of,
+    skeleton_stream,
+    tables_of,
+    training_set,
 )
-from nsr.network.model import Config, Network
+from nsr.evidence import scaling
+from nsr.formulas.expressions import (
+    ARITY,
+    CONSTANT,
+    START,
+    TRANSFORMER4SR,
+    children,
+    is_valid,
+    subtrees,
+    variables,
+)
 from nsr.formulas.notation import to_sympy
-from nsr.numbers.evaluation import evaluate, fit_constants
+from nsr.formulas.skeletons import Refused, bare, to_skeleton
+from nsr.network.checkpoints import load_folder
+from nsr.network.model import Config, Network
 from nsr.network.optimisers import learning_rate
 from nsr.network.recipes import SettingsError, make_settings, read_settings
-from nsr.formulas.skeletons import Refused, bare, to_skeleton
 from nsr.network.training import train
-from nsr.data.skeleton_tables import FILTERS, MAX_NODES, MIN_NODES, WEIGHTS, distinct, exponents, levels, skeleton_draws, renumbered, skeleton_of, skeleton_stream, tables_of, training_set
+from nsr.numbers.evaluation import evaluate, fit_constants
+from nsr.search.engine import solve_all
 from nsr.search.strategies.greedy import Greedy
 
 RAW = skeleton_draws(4000, np.random.default_rng(1000))
 SKELETONS = sorted({s for s, _ in map(skeleton_of, RAW) if s})
 X = 10 ** np.random.default_rng(7).uniform(-1, 1, (60, 6))  # positive points
-ALLOWED = {sympy.Rational(p, q) * sign for p, q in ((4, 1), (3, 1), (2, 1), (1, 1), (3, 2), (1, 2), (1, 3), (1, 4)) for sign in (1, -1)}
+ALLOWED = {
+    sympy.Rational(p, q) * sign
+    for p, q in ((4, 1), (3, 1), (2, 1), (1, 1), (3, 2), (1, 2), (1, 3), (1, 4))
+    for sign in (1, -1)
+}
 
 
 def symbols(prefix):
@@ -38,6 +64,7 @@ def symbols(prefix):
 
 
 # ---- raw trees ----------------------------------------------------------------------------------------------------------------
+
 
 def test_raw_trees_obey_the_rules():
     assert len(RAW) > 1000 and all(is_valid(raw) and MIN_NODES <= len(raw) <= MAX_NODES for raw in RAW)
@@ -49,7 +76,8 @@ def test_raw_trees_obey_the_rules():
 
 
 def test_raw_trees_follow_the_weights():
-    # A tree of two nodes is an operator of one argument and a leaf: its probability is the product of two weights, up to a factor.
+    # A tree of two nodes is an operator of one argument and a leaf: its probability is the product of two
+    # weights, up to a factor.
     pairs = [raw for raw in skeleton_draws(60_000, np.random.default_rng(3)) if len(raw) == 2]
     unary = {token: w for token, w in WEIGHTS.items() if ARITY.get(token) == 1}
     leaves = {token: w for token, w in WEIGHTS.items() if token not in ARITY}
@@ -59,12 +87,16 @@ def test_raw_trees_follow_the_weights():
         total = sum(table.values())
         for token, w in table.items():
             p = w / total
-            assert abs(sum(raw[at] == token for raw in pairs) / len(pairs) - p) < 5 * math.sqrt(p / len(pairs)) + 0.003
+            assert (
+                abs(sum(raw[at] == token for raw in pairs) / len(pairs) - p)
+                < 5 * math.sqrt(p / len(pairs)) + 0.003
+            )
     sizes = len(skeleton_draws(60_000, np.random.default_rng(4))) / 60_000
     assert 0.39 < sizes < 0.425  # 41 % of the published draws have 2 to 15 nodes
 
 
 # ---- skeletons ----------------------------------------------------------------------------------------------------------------
+
 
 def test_every_skeleton_passes_every_filter_as_sympy_sees_it():
     assert len(SKELETONS) > 150
@@ -179,6 +211,7 @@ def test_small_helpers_by_hand():
 
 # ---- tables -------------------------------------------------------------------------------------------------------------------
 
+
 def test_a_table_holds_what_its_skeleton_says():
     for k, skeleton in enumerate(SKELETONS[::8]):
         constants, points = tables_of(skeleton, np.random.default_rng([k]), 3)
@@ -202,16 +235,37 @@ def test_a_smaller_set_begins_a_larger_one():
 
 def test_every_epoch_shows_every_table_once_in_another_order():
     fixed = training_set(24, 4)
-    rows = np.concatenate([fixed.pool(number, 9)[1] for number in range(16)])[:, 0]  # six epochs in pools that do not fit
-    order = [[int(np.flatnonzero((fixed.tables.points[:, 0] == row).all(1))[0]) for row in rows[24 * e : 24 * (e + 1)]] for e in range(6)]
-    assert all(sorted(epoch) == list(range(24)) for epoch in order) and len({tuple(epoch) for epoch in order}) == 6
+    rows = np.concatenate([fixed.pool(number, 9)[1] for number in range(16)])[
+        :, 0
+    ]  # six epochs in pools that do not fit
+    order = [
+        [
+            int(np.flatnonzero((fixed.tables.points[:, 0] == row).all(1))[0])
+            for row in rows[24 * e : 24 * (e + 1)]
+        ]
+        for e in range(6)
+    ]
+    assert (
+        all(sorted(epoch) == list(range(24)) for epoch in order)
+        and len({tuple(epoch) for epoch in order}) == 6
+    )
     prefixes, points = fixed.pool(3, 9)
     assert np.array_equal(points, fixed.pool(3, 9)[1]) and len(prefixes) == 9
 
 
 # ---- network ------------------------------------------------------------------------------------------------------------------
 
-PUBLISHED = dict(vocabulary=20, n_variables=6, width=256, heads=4, encoder_blocks=4, decoder_layers=8, feedforward=512, norm="post", bias=True)
+PUBLISHED = dict(
+    vocabulary=20,
+    n_variables=6,
+    width=256,
+    heads=4,
+    encoder_blocks=4,
+    decoder_layers=8,
+    feedforward=512,
+    norm="post",
+    bias=True,
+)
 
 
 @pytest.mark.parametrize("encoder, count", [("mix", 9_622_548), ("mlp", 6_863_892)])
@@ -224,7 +278,9 @@ def test_the_published_sizes_give_the_published_number_of_parameters(encoder, co
 
 def grid(encoder, norm="pre"):
     torch.manual_seed(0)
-    return Network(Config(vocabulary=23, n_variables=6, width=16, heads=2, encoder=encoder, norm=norm, positions=32)).eval()
+    return Network(
+        Config(vocabulary=23, n_variables=6, width=16, heads=2, encoder=encoder, norm=norm, positions=32)
+    ).eval()
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -235,10 +291,13 @@ def test_what_the_encoders_can_and_cannot_see(encoder, norm):
     points = torch.randn(3, 11, 7, generator=generator) * 3
     memory = network.encode(points)
     assert memory.shape == (3, 7, 16)  # one vector per column
-    assert torch.allclose(network.encode(points[:, torch.randperm(11, generator=generator)]), memory, atol=1e-5)  # points have no order
+    assert torch.allclose(
+        network.encode(points[:, torch.randperm(11, generator=generator)]), memory, atol=1e-5
+    )  # points have no order
     padded, mask = torch.cat([points, torch.full((3, 4, 7), 50.0)], 1), torch.arange(15).expand(3, -1) < 11
     assert torch.allclose(network.encode(padded, mask), memory, atol=1e-5)
-    # Columns: "mlp" treats all alike, so its decoder cannot know which one is y; "mix" lays them side by side and can.
+    # Columns: "mlp" treats all alike, so its decoder cannot know which one is y; "mix" lays them side by side
+    # and can.
     turned, tokens = points[:, :, [6, 1, 2, 3, 4, 5, 0]], torch.tensor([[1, 5, 8]] * 3)
     same = torch.allclose(network(points, None, tokens), network(turned, None, tokens), atol=1e-5)
     assert same == (encoder == "mlp")
@@ -262,7 +321,9 @@ def test_greedy_stops_when_the_tree_closes():
     model = type("Model", (), {"network": network, "vocabulary": TRANSFORMER4SR})
     problems = scaling.problems_of("new_tables", SKELETONS, 6)
     results = solve_all(problems, Greedy(max_len=30), model)
-    body = torch.tensor([token in ARITY or token == CONSTANT or token[0] == "x" for token in TRANSFORMER4SR.tokens])
+    body = torch.tensor(
+        [token in ARITY or token == CONSTANT or token[0] == "x" for token in TRANSFORMER4SR.tokens]
+    )
     for problem, result in zip(problems, results):
         points = torch.from_numpy(np.column_stack([problem.X, problem.y]).astype(np.float32))[None]
         memory, written = network.encode(points), [TRANSFORMER4SR.ids[START]]
@@ -271,13 +332,14 @@ def test_greedy_stops_when_the_tree_closes():
             logits = network.decode(memory, torch.tensor([written]))[0, -1].masked_fill(~body, -torch.inf)
             written.append(int(logits.argmax()))
             needed += ARITY.get(TRANSFORMER4SR.tokens[written[-1]], 0) - 1
-        prefix, = result.generated
+        (prefix,) = result.generated
         own = TRANSFORMER4SR.decode(written)
         assert is_valid(prefix) and len(prefix) <= 30 and result.n_candidates == 1
         assert prefix == own if not needed else prefix[: len(own) - 8] == own[:-8]
 
 
 # ---- learning -----------------------------------------------------------------------------------------------------------------
+
 
 def test_noam_rises_to_its_warmup_and_falls_like_a_root():
     rate = [256**-0.5 * learning_rate(step, "noam", 0, warmup=4000) for step in range(20_000)]
@@ -289,11 +351,21 @@ def test_noam_rises_to_its_warmup_and_falls_like_a_root():
 
 def test_a_recipe_by_size_and_by_epochs():
     large, small = read_settings("t4sr", "laptop"), read_settings("t4sr-1600", "laptop")
-    assert large.data.items == 30 * small.data.items == 48_000 and large.training.epochs == small.training.epochs
+    assert (
+        large.data.items == 30 * small.data.items == 48_000 and large.training.epochs == small.training.epochs
+    )
     assert small.training.steps == small.training.epochs * 1600 // small.training.batch
-    assert [read_settings(f"t4sr-{n}", "laptop").data.items for n in scaling.sizes(48_000)] == scaling.sizes(48_000)
+    assert [read_settings(f"t4sr-{n}", "laptop").data.items for n in scaling.sizes(48_000)] == scaling.sizes(
+        48_000
+    )
     paper = read_settings("t4sr", "paper").flat()
-    assert (paper["schedule"], paper["warmup"], paper["lr"], paper["epochs"], paper["tables"]) == ("noam", 4000, 256**-0.5, 100, 25)
+    assert (paper["schedule"], paper["warmup"], paper["lr"], paper["epochs"], paper["tables"]) == (
+        "noam",
+        4000,
+        256**-0.5,
+        100,
+        25,
+    )
     with pytest.raises(SettingsError, match="No recipe"):
         read_settings("t5sr-100", "laptop")
 
@@ -321,6 +393,7 @@ def test_it_trains_and_goes_on_where_it_stopped_bit_for_bit(tiny, tmp_path: Path
 
 # ---- the experiment -----------------------------------------------------------------------------------------------------------
 
+
 def test_novelty_in_every_sense_is_nested():
     training = scaling.SkeletonSet(SKELETONS[::2])
     counts = dict.fromkeys(scaling.SENSES, 0)
@@ -340,10 +413,16 @@ def test_novelty_in_every_sense_is_nested():
 def test_new_skeletons_are_new_and_new_tables_are_not(tiny):
     known = frozenset(SKELETONS)
     new, old = (scaling.problems_of(name, known, 40, seed=1000) for name in scaling.TEST_SETS)
-    assert not known & {p.truth for p in new} and {p.truth for p in old} <= known and len({p.truth for p in new}) == len(new) == len(old) == 40
+    assert (
+        not known & {p.truth for p in new}
+        and {p.truth for p in old} <= known
+        and len({p.truth for p in new}) == len(new) == len(old) == 40
+    )
     for problem in (*new, *old):
         assert problem.X.shape == problem.X_fresh.shape == (50, 6)
-        assert np.allclose(evaluate(problem.truth, problem.X_fresh, problem.truth_constants), problem.y_fresh, rtol=1e-9)
+        assert np.allclose(
+            evaluate(problem.truth, problem.X_fresh, problem.truth_constants), problem.y_fresh, rtol=1e-9
+        )
     first = next(distinct(skeleton_stream(0)))
     assert first in training_set(4, 4).tables.skeletons
 
@@ -361,4 +440,6 @@ def test_the_experiment_is_written_once_and_read_again(tiny, tmp_path):
     assert not leak.truth_novel.any()
     shares = scaling.shares(table, ["test_set", "epoch"])
     assert ((shares.low <= shares.share) & (shares.share <= shares.high)).all()
-    assert scaling.saturates(scaling.steps_between(table[table.test_set == "new_skeletons"], "epoch", "novel"))
+    assert scaling.saturates(
+        scaling.steps_between(table[table.test_set == "new_skeletons"], "epoch", "novel")
+    )

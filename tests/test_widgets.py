@@ -1,8 +1,9 @@
 """The controls of the pages: every chapter has one, it outlives its page, and moving it shows something else.
 
-A kernel is not needed: `interact` calls its function whenever the value of a control changes, and what it prints and draws can be
-looked at. Of a page only the cells are run that its controls need.
+A kernel is not needed: `interact` calls its function whenever the value of a control changes, and what it
+prints and draws can be looked at. Of a page only the cells are run that its controls need.
 """
+
 import io
 import symtable
 from pathlib import Path
@@ -16,22 +17,41 @@ from ipywidgets import SelectMultiple, Text, interactive
 from nsr.book import runner
 
 NOTEBOOKS = runner.notebooks()
-TYPED = ("", "((", "x9 + 2", "sin(x1), x2", "~0 | 1", "mul C exp x2")  # what people type into a box: nothing, nonsense, formulas
+TYPED = (
+    "",
+    "((",
+    "x9 + 2",
+    "sin(x1), x2",
+    "~0 | 1",
+    "mul C exp x2",
+)  # what people type into a box: nothing, nonsense, formulas
 LAPTOP = {"weights": "laptop/nesymres", "n_problems": 2, "n_live": 2}
-FAST = {  # chapter → parameters, on top of the tiny scale's, with which the cells before its controls take seconds
-    "00_start_here": {}, "01_boolean_formula_reduction": {}, "02_expressions_and_data": {}, "03_training": {"overfit_steps": 9},
-    "04_reproduction_bias": LAPTOP, "05_beam_search": LAPTOP, "06_tpsr": LAPTOP,
+# chapter → parameters, on top of the tiny scale's, with which the cells before its controls take seconds
+FAST = {
+    "00_start_here": {},
+    "01_boolean_formula_reduction": {},
+    "02_expressions_and_data": {},
+    "03_training": {"overfit_steps": 9},
+    "04_reproduction_bias": LAPTOP,
+    "05_beam_search": LAPTOP,
+    "06_tpsr": LAPTOP,
     "07_nsr_gvs": LAPTOP | {"weights": "laptop/gvs", "plain_weights": "laptop/nesymres"},
     "08_nsrwh": LAPTOP | {"weights": "laptop/nsrwh", "plain_weights": "laptop/nesymres"},
-    "09_strategies_compared": {"live_rows": ""}, "10_transformer4sr": {"n_draws": 500}, "11_practical_benchmarks": {"weights": "laptop/full"},
-    "12_pac_guarantee": {"runs": 200}, "13_beyond_the_paper": LAPTOP,
+    "09_strategies_compared": {"live_rows": ""},
+    "10_transformer4sr": {"n_draws": 500},
+    "11_practical_benchmarks": {"weights": "laptop/full"},
+    "12_pac_guarantee": {"runs": 200},
+    "13_beyond_the_paper": LAPTOP,
 }
 
 
 def code(path: Path) -> list[str]:
     """The sources of the code cells of a page, without the parameters."""
-    return [cell.source for cell in jupytext.read(path).cells
-            if cell.cell_type == "code" and "parameters" not in cell.metadata.get("tags", [])]
+    return [
+        cell.source
+        for cell in jupytext.read(path).cells
+        if cell.cell_type == "code" and "parameters" not in cell.metadata.get("tags", [])
+    ]
 
 
 def has_control(source: str) -> bool:
@@ -39,6 +59,7 @@ def has_control(source: str) -> bool:
 
 
 # ---- which cell needs which ---------------------------------------------------------------------------------------------------
+
 
 def names(source: str) -> tuple[set[str], set[str]]:
     """The global names that a cell binds, and those of others that it uses, in its functions too."""
@@ -64,7 +85,8 @@ def needed(cells: list[str], wanted: set[str]) -> list[str]:
 
 
 def used_later(cells: list[str], wanted: set[str]) -> set[str]:
-    """The names that a function needs whenever it is called, also through the functions of the page that it calls."""
+    """The names that a function needs whenever it is called, also through the functions of the page that it
+    calls."""
     tables = [child for cell in cells for child in symtable.symtable(cell, "cell", "exec").get_children()]
     known: set[str] = set()
     while wanted - known:
@@ -87,12 +109,15 @@ def test_every_chapter_has_a_control_with_a_name(path: Path):
     found = [cell for cell in code(path) if has_control(cell)]
     assert found
     for cell in found:
-        assert "@interact(" in cell and cell.count("description=") + cell.count('"description":') >= cell.count("@interact(")
+        assert "@interact(" in cell and cell.count("description=") + cell.count(
+            '"description":'
+        ) >= cell.count("@interact(")
 
 
 @each_notebook
 def test_a_control_outlives_its_page(path: Path):
-    """Moved after the whole page has run, a control still finds what it used when it was made: no later cell took its names."""
+    """Moved after the whole page has run, a control still finds what it used when it was made: no later cell
+    took its names."""
     cells = code(path)
     for at in (i for i, cell in enumerate(cells) if has_control(cell)):
         table = symtable.symtable(cells[at], "cell", "exec")
@@ -103,8 +128,10 @@ def test_a_control_outlives_its_page(path: Path):
 
 # ---- moved --------------------------------------------------------------------------------------------------------------------
 
+
 def values_of(control) -> list:
-    """Values that a person may choose: what people type, or both ends, and the first again, since only a change shows anything."""
+    """Values that a person may choose: what people type, or both ends, and the first again, since only a
+    change shows anything."""
     if isinstance(control, Text):
         return list(TYPED)
     options = getattr(control, "_options_values", None)
@@ -135,7 +162,9 @@ def test_every_value_of_every_control_shows_something_else(chapter: str, monkeyp
     with mpl.rc_context():
         for cell in [*needed(before, set().union(*(names(cell)[1] for cell in controlling))), *controlling]:
             exec(compile(cell, chapter, "exec"), page)
-        made = [value.widget for value in page.values() if isinstance(getattr(value, "widget", None), interactive)]
+        made = [
+            value.widget for value in page.values() if isinstance(getattr(value, "widget", None), interactive)
+        ]
         assert len(made) == sum(cell.count("@interact(") for cell in controlling)
         for control in (control for widget in made for control in widget.kwargs_widgets):
             plt.close("all")

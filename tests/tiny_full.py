@@ -1,8 +1,9 @@
 """A tiny network with all operators, trained once per session for every test that needs one."""
+
 from functools import cache
 
-from nsr.network.checkpoints import Trained
 from nsr.evidence.measuring import network_for
+from nsr.network.checkpoints import Trained
 
 
 @cache

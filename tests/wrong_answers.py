@@ -1,4 +1,5 @@
-"""A plausible wrong answer for every exercise of the book, which its check must reject: notebook → code in the place of the solution."""
+"""A plausible wrong answer for every exercise of the book, which its check must reject: notebook → code in
+the place of the solution."""
 
 WRONG = {
     "00_start_here": (

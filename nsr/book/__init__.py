@@ -1,12 +1,16 @@
 """Book: run a notebook, make its page, sweep it, and copy it for a class; and keep a record of every run.
 
-A notebook and parameters come in; a folder with the executed copy, its page, its figures and its record goes out. No other room is used
-here, and every room may use the records.
+A notebook and parameters come in; a folder with the executed copy, its page, its figures and its record goes
+out. No other room is used here, and every room may use the records.
 """
+
 from nsr.doors import door
 
-__getattr__, __dir__, __all__ = door(__name__, {
-    "run_records": "REFERENCE ROOT birth_certificate certificate_path clock digest figure_dir headless progress read_table record run_dir short uses write_table",
-    "runner": "notebooks",
-    "pages": "CHAPTERS",
-})
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "run_records": "REFERENCE ROOT birth_certificate certificate_path clock digest figure_dir headless progress read_table record run_dir short uses write_table",
+        "runner": "notebooks",
+        "pages": "CHAPTERS",
+    },
+)

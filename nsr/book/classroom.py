@@ -1,8 +1,10 @@
 """The classroom: copies of the notebooks without solutions for students, and with timing notes for teachers.
 
-An exercise is a cell tagged `solution` with the cell tagged `check` right after it. In the student's copy the solution is a stub that
-keeps its imports and signatures, so that the copy runs to the first check that has nothing to look at, and says whose turn it is.
+An exercise is a cell tagged `solution` with the cell tagged `check` right after it. In the student's copy the
+solution is a stub that keeps its imports and signatures, so that the copy runs to the first check that has
+nothing to look at, and says whose turn it is.
 """
+
 from __future__ import annotations
 
 import ast
@@ -25,7 +27,8 @@ Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 @dataclass(frozen=True)
 class Exercise:
-    """A solution and its check: their places among the cells, the rung, and the names that the reader has to give a meaning."""
+    """A solution and its check: their places among the cells, the rung, and the names that the reader has to
+    give a meaning."""
 
     solution: int
     check: int
@@ -46,7 +49,11 @@ def exercises(notebook: Any) -> list[Exercise]:
         if cell.cell_type == "code" and tagged(cell, "solution"):
             if i + 1 == len(notebook.cells) or not tagged(notebook.cells[i + 1], "check"):
                 raise runner.LabError(f"Cell {i + 1} is a solution, and no check follows it.")
-            later = [c.source for c in notebook.cells[i + 1 :] if c.cell_type == "code" and not tagged(c, "solution")]
+            later = [
+                c.source
+                for c in notebook.cells[i + 1 :]
+                if c.cell_type == "code" and not tagged(c, "solution")
+            ]
             found.append(Exercise(i, i + 1, rung, tuple(given_names(cell.source, later))))
     return found
 
@@ -59,10 +66,12 @@ def given_names(solution: str, later: Sequence[str]) -> list[str]:
     """
     tree = ast.parse(solution)
     inner = {id(node) for top in tree.body if isinstance(top, Definition) for node in ast.walk(top)}
-    stored = [(node.lineno, node.col_offset, node.name if isinstance(node, Definition) else node.id)
-              for node in ast.walk(tree)
-              if (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in inner)
-              or (isinstance(node, Definition) and node in tree.body)]
+    stored = [
+        (node.lineno, node.col_offset, node.name if isinstance(node, Definition) else node.id)
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in inner)
+        or (isinstance(node, Definition) and node in tree.body)
+    ]
     used = {node.id for source in later for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Name)}
     return list(dict.fromkeys(name for *_, name in sorted(stored) if name in used))
 
@@ -83,7 +92,11 @@ def stub(solution: str, names: Sequence[str]) -> str:
     tree = ast.parse(solution)
     imports = [ast.unparse(node) for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
     parts[0] = "\n".join([parts[0], *imports])
-    parts += [ast.unparse(_emptied(node)) for node in tree.body if isinstance(node, Definition) and node.name in names]
+    parts += [
+        ast.unparse(_emptied(node))
+        for node in tree.body
+        if isinstance(node, Definition) and node.name in names
+    ]
     defined = {node.name for node in tree.body if isinstance(node, Definition)}
     values = [f"{name} = ..." for name in names if name not in defined]
     return "\n\n".join(parts + (["\n".join(values)] if values else []))
@@ -103,10 +116,15 @@ def _emptied(node: Any) -> Any:
 def guard(solution: str, names: Sequence[str]) -> str:
     """The lines before a student's check: a value that is still `...` stops the run with a sentence."""
     defined = {node.name for node in ast.parse(solution).body if isinstance(node, Definition)}
-    return "".join(f'assert {name} is not ..., "Your turn: {name}, in the cell above."\n' for name in names if name not in defined)
+    return "".join(
+        f'assert {name} is not ..., "Your turn: {name}, in the cell above."\n'
+        for name in names
+        if name not in defined
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------- copies
+
 
 def student(notebook: Any) -> Any:
     """The copy for a student: every solution a stub, every check as it is."""
@@ -116,25 +134,39 @@ def student(notebook: Any) -> Any:
         check.source = guard(solution.source, exercise.names) + check.source
         solution.source = stub(solution.source, exercise.names)
         solution.metadata["tags"] = ["exercise"]
-    made.cells = [cell for cell in made.cells if not tagged(cell, "solution")]  # prose that gives an answer away
+    made.cells = [
+        cell for cell in made.cells if not tagged(cell, "solution")
+    ]  # prose that gives an answer away
     return made
 
 
 def teacher(notebook: Any, executed: Any = None, metrics: dict[str, Any] | None = None) -> Any:
-    """The copy for a teacher: everything, with a plan of the lesson on top; measured seconds where the notebook was run."""
+    """The copy for a teacher: everything, with a plan of the lesson on top; measured seconds where the
+    notebook was run."""
     import nbformat
 
     made = copy.deepcopy(notebook)
-    lines = ["**For the teacher.** Minutes are for reading aloud and thinking; seconds are what the machine needs"
-             + (f", measured at the {metrics['scale']} scale on {metrics.get('cores', '?')} cores." if metrics else
-                " (they are known after `make run`)."), "",
-             "| section | minutes | seconds |", "|---|---|---|"]
+    lines = [
+        "**For the teacher.** Minutes are for reading aloud and thinking; seconds are what the machine needs"
+        + (
+            f", measured at the {metrics['scale']} scale on {metrics.get('cores', '?')} cores."
+            if metrics
+            else " (they are known after `make run`)."
+        ),
+        "",
+        "| section | minutes | seconds |",
+        "|---|---|---|",
+    ]
     took = _seconds(notebook, executed)
     for title, first, last in sections(notebook):
-        words = sum(len(cell.source.split()) for cell in notebook.cells[first:last] if cell.cell_type == "markdown")
+        words = sum(
+            len(cell.source.split()) for cell in notebook.cells[first:last] if cell.cell_type == "markdown"
+        )
         code = sum(cell.cell_type == "code" for cell in notebook.cells[first:last])
         ran = [took[i] for i in range(first, last) if i in took]
-        lines.append(f"| {title} | {max(1, round(words / WORDS_PER_MINUTE + code / 2))} | {f'{sum(ran):.0f}' if ran else '–'} |")
+        lines.append(
+            f"| {title} | {max(1, round(words / WORDS_PER_MINUTE + code / 2))} | {f'{sum(ran):.0f}' if ran else '–'} |"
+        )
     found = exercises(notebook)
     total = sum(RUNGS.get(exercise.rung, 5) for exercise in found)
     lines.append(f"| {len(found)} exercises, on top | {total} | |")
@@ -144,8 +176,11 @@ def teacher(notebook: Any, executed: Any = None, metrics: dict[str, Any] | None 
 
 def sections(notebook: Any) -> Iterator[tuple[str, int, int]]:
     """Title, first cell and the cell after the last of every part that begins with a heading."""
-    starts = [(i, heading.group(1)) for i, cell in enumerate(notebook.cells)
-              if cell.cell_type == "markdown" and (heading := re.match(r"##?\s+(.+)", cell.source))]
+    starts = [
+        (i, heading.group(1))
+        for i, cell in enumerate(notebook.cells)
+        if cell.cell_type == "markdown" and (heading := re.match(r"##?\s+(.+)", cell.source))
+    ]
     for (first, title), (last, _) in zip(starts, [*starts[1:], (len(notebook.cells), "")]):
         yield title.strip().replace("|", r"\|"), first, last
 
@@ -154,8 +189,16 @@ def _seconds(notebook: Any, executed: Any) -> dict[int, float]:
     """Cell → seconds it took, for the cells that an executed copy still has."""
     if executed is None:
         return {}
-    durations = {cell.source: cell.metadata.get("papermill", {}).get("duration") or 0.0 for cell in executed.cells if cell.cell_type == "code"}
-    return {i: durations[cell.source] for i, cell in enumerate(notebook.cells) if cell.cell_type == "code" and cell.source in durations}
+    durations = {
+        cell.source: cell.metadata.get("papermill", {}).get("duration") or 0.0
+        for cell in executed.cells
+        if cell.cell_type == "code"
+    }
+    return {
+        i: durations[cell.source]
+        for i, cell in enumerate(notebook.cells)
+        if cell.cell_type == "code" and cell.source in durations
+    }
 
 
 def write(kind: str, only: str = "all", scale: str = "laptop", folder: Path | None = None) -> list[Path]:
@@ -174,7 +217,9 @@ def write(kind: str, only: str = "all", scale: str = "laptop", folder: Path | No
         try:
             written.append(atomic_write(folder / f"{path.stem}.ipynb", jupytext.writes(made, fmt="ipynb")))
         except OSError as error:
-            raise runner.LabError(f"Cannot write to {short(folder)} ({error.strerror or error}). Choose another folder with --to.") from error
+            raise runner.LabError(
+                f"Cannot write to {short(folder)} ({error.strerror or error}). Choose another folder with --to."
+            ) from error
         print(f"{path.stem}: {len(exercises(notebook))} exercises → {short(written[-1])}")
     return written
 
@@ -185,6 +230,8 @@ def _run_of(path: Path, scale: str) -> tuple[Any, dict[str, Any] | None]:
 
     folder = OUTPUTS / scale / path.stem
     try:
-        return nbformat.read(folder / f"{path.stem}.ipynb", as_version=4), json.loads((folder / "metrics.json").read_text())
+        return nbformat.read(folder / f"{path.stem}.ipynb", as_version=4), json.loads(
+            (folder / "metrics.json").read_text()
+        )
     except (OSError, ValueError):
         return None, None

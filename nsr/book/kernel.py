@@ -1,7 +1,8 @@
 """One notebook in one fresh kernel, inside a process of its own that can be ended from outside.
 
-`execute` is called by the runner; `python -m nsr.book.kernel job.json` is the process it starts. A time limit asked of the kernel
-itself fails exactly when it is needed (a compiled loop that never looks up), so the limit is kept by the process that waits.
+`execute` is called by the runner; `python -m nsr.book.kernel job.json` is the process it starts. A time limit
+asked of the kernel itself fails exactly when it is needed (a compiled loop that never looks up), so the limit
+is kept by the process that waits.
 """
 
 import contextlib
@@ -21,13 +22,20 @@ import psutil
 
 from nsr.book.run_records import OUTPUTS, PACKAGE, ROOT, atomic_write, clock
 
-LONGEST_SOCKET_FOLDER = 60  # a Unix socket's path may have about 100 characters, and Jupyter's own part takes 40
+LONGEST_SOCKET_FOLDER = (
+    60  # a Unix socket's path may have about 100 characters, and Jupyter's own part takes 40
+)
 
 
 def execute(
-    notebook: Path, folder: Path, parameters: Mapping[str, Any], limit: float | None, watch: Callable[[str], None] = lambda line: None
+    notebook: Path,
+    folder: Path,
+    parameters: Mapping[str, Any],
+    limit: float | None,
+    watch: Callable[[str], None] = lambda line: None,
 ) -> tuple[str, str]:
-    """Execute a notebook into folder/<name>.ipynb and return its status ("ok", "failed" or "timeout") and what went wrong.
+    """Execute a notebook into folder/<name>.ipynb and return its status ("ok", "failed" or "timeout") and
+    what went wrong.
 
     `watch` is called several times a second with a line that says where the notebook is.
     """
@@ -41,13 +49,21 @@ def execute(
         with open(state / "log.txt", "wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "nsr.book.kernel", str(state / "job.json")],
-                stdin=subprocess.PIPE, stdout=log, stderr=log, env=_environment(Path(home), folder), cwd=ROOT, start_new_session=True,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=_environment(Path(home), folder),
+                cwd=ROOT,
+                start_new_session=True,
             )
         try:
             while process.poll() is None:
                 seconds = time.monotonic() - start
                 if limit and seconds > limit:
-                    return "timeout", f"Stopped after {clock(seconds)}: the time limit is {clock(limit)}. It was at {_where(state)}."
+                    return (
+                        "timeout",
+                        f"Stopped after {clock(seconds)}: the time limit is {clock(limit)}. It was at {_where(state)}.",
+                    )
                 watch(f"{_where(state)}, {clock(seconds)}")
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(0.2)
@@ -60,11 +76,17 @@ def execute(
     if process.returncode == 0:
         return "ok", ""
     error = state / "error.txt"
-    return "failed", error.read_text() if error.exists() else "The kernel's process ended unexpectedly.\n" + _tail(state / "log.txt")
+    return (
+        "failed",
+        error.read_text()
+        if error.exists()
+        else "The kernel's process ended unexpectedly.\n" + _tail(state / "log.txt"),
+    )
 
 
 def end_tree(pid: int) -> None:
-    """End a process and all it started. Kernels open a session of their own, so one process group is not enough."""
+    """End a process and all it started. Kernels open a session of their own, so one process group is not
+    enough."""
     try:
         family = [psutil.Process(pid)]
         family += family[0].children(recursive=True)
@@ -80,13 +102,24 @@ def end_tree(pid: int) -> None:
 
 
 def _environment(home: Path, folder: Path) -> dict[str, str]:
-    """The environment of the kernel: this Python, this package, this run, and nothing of the reader's own Jupyter settings."""
-    spec = {"argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "Python 3", "language": "python"}
+    """The environment of the kernel: this Python, this package, this run, and nothing of the reader's own
+    Jupyter settings."""
+    spec = {
+        "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
+        "display_name": "Python 3",
+        "language": "python",
+    }
     atomic_write(home / "kernels" / "python3" / "kernel.json", json.dumps(spec))
     search = [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
     return os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, search)), "NSR_ROOT": str(ROOT), "NSR_OUTPUTS": str(OUTPUTS), "NSR_RUN": str(folder),
-        "JUPYTER_PATH": str(home), "JUPYTER_RUNTIME_DIR": str(home), "IPYTHONDIR": str(home / "ipython"), "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        "PYTHONPATH": os.pathsep.join(filter(None, search)),
+        "NSR_ROOT": str(ROOT),
+        "NSR_OUTPUTS": str(OUTPUTS),
+        "NSR_RUN": str(folder),
+        "JUPYTER_PATH": str(home),
+        "JUPYTER_RUNTIME_DIR": str(home),
+        "IPYTHONDIR": str(home / "ipython"),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
 
 
@@ -96,7 +129,8 @@ def _short_folder() -> str:
 
 
 def _where(state: Path) -> str:
-    """Where the notebook is, from the notes that the kernel's process and `nsr.book.run_records.progress` leave."""
+    """Where the notebook is, from the notes that the kernel's process and `nsr.book.run_records.progress`
+    leave."""
     words = []
     for name in ("cell.txt", "progress.txt"):
         with contextlib.suppress(OSError):
@@ -109,17 +143,21 @@ def _tail(log: Path, lines: int = 15) -> str:
 
 
 def spare_grammar() -> None:
-    """Leave out a grammar of web addresses, which jsonschema would compile at each import: 1.4 s of processor for what no notebook needs.
+    """Leave out a grammar of web addresses, which jsonschema would compile at each import: 1.4 s of processor
+    for what no notebook needs.
 
-    Only for processes of our own: a check of such addresses, which nobody asks for there, finds nothing to check with.
+    Only for processes of our own: a check of such addresses, which nobody asks for there, finds nothing to
+    check with.
     """
     sys.modules.setdefault("rfc3987_syntax", None)
 
 
 # ---- the process that `execute` starts ----------------------------------------------------------------------------------------
 
+
 def main(job_path: str) -> int:
-    """Convert the notebook with Jupytext and execute it with Papermill; the exit code says whether every cell went through."""
+    """Convert the notebook with Jupytext and execute it with Papermill; the exit code says whether every cell
+    went through."""
     import jupytext
     import papermill
     from traitlets.config import Config
@@ -129,24 +167,37 @@ def main(job_path: str) -> int:
     folder, name = Path(job["folder"]), Path(job["notebook"]).stem
     notebook = jupytext.read(job["notebook"])
     jupytext.write(notebook, folder / "state" / "source.ipynb")
-    total = len(notebook.cells) + bool(job["parameters"])  # Papermill adds a cell with the parameters that are not the default
+    total = len(notebook.cells) + bool(
+        job["parameters"]
+    )  # Papermill adds a cell with the parameters that are not the default
 
     def cell_started(cell: Any, cell_index: int) -> None:
         (folder / "state" / "cell.txt").write_text(f"cell {cell_index + 1} of {total}")
 
-    # Sockets in the file system: no ports to run out of or to guard. Left alone, Jupyter puts them into the working directory,
-    # where two kernels would answer each other's questions.
+    # Sockets in the file system: no ports to run out of or to guard. Left alone, Jupyter puts them into the
+    # working directory, where two kernels would answer each other's questions.
     sockets = os.path.join(os.environ["JUPYTER_RUNTIME_DIR"], "socket")
-    os.chdir(folder)  # relative names, because Papermill fills in {braces} in paths and keeps the paths in the notebook
+    os.chdir(
+        folder
+    )  # relative names, because Papermill fills in {braces} in paths and keeps the paths in the notebook
     try:
         papermill.execute_notebook(
-            "state/source.ipynb", f"{name}.ipynb", parameters=job["parameters"], kernel_name="python3", language="python",
-            cwd=str(ROOT), progress_bar=False, start_timeout=120, on_cell_start=cell_started,
+            "state/source.ipynb",
+            f"{name}.ipynb",
+            parameters=job["parameters"],
+            kernel_name="python3",
+            language="python",
+            cwd=str(ROOT),
+            progress_bar=False,
+            start_timeout=120,
+            on_cell_start=cell_started,
             config=Config({"KernelManager": {"transport": "ipc", "ip": sockets}}),
         )
     except papermill.PapermillExecutionError as error:
         message = f"Cell {error.cell_index + 1} failed with {error.ename}: {error.evalue}\n{error}"
-    except Exception as error:  # a kernel that died, a disk that is full: whatever it is, the reader gets a sentence
+    except (
+        Exception
+    ) as error:  # a kernel that died, a disk that is full: whatever it is, the reader gets a sentence
         message = f"{type(error).__name__}: {error}"
     else:
         return 0
@@ -155,7 +206,8 @@ def main(job_path: str) -> int:
 
 
 def _follow_parent() -> None:
-    """End with the process that started us: its end of our standard input closes when it goes, however it goes."""
+    """End with the process that started us: its end of our standard input closes when it goes, however it
+    goes."""
     while os.read(0, 1):
         pass
     end_tree(os.getpid())

@@ -1,4 +1,5 @@
-"""A lock on something that several processes write. The system releases it when its holder ends, however it ends."""
+"""A lock on something that several processes write. The system releases it when its holder ends, however it
+ends."""
 
 import contextlib
 import errno
@@ -18,10 +19,11 @@ _NO_LOCKS_HERE = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}  # some network 
 
 @contextlib.contextmanager
 def locked(path: Path | str) -> Iterator[None]:
-    """Be the only one, of all processes and threads that ask, at work on `path`; whoever asks twice at once waits forever.
+    """Be the only one, of all processes and threads that ask, at work on `path`; whoever asks twice at once
+    waits forever.
 
-    The lock is the hidden file `.<name>.lock` beside the path, and is removed by its holder. A file that a killed holder left is free.
-    On a disk without locks nobody waits.
+    The lock is the hidden file `.<name>.lock` beside the path, and is removed by its holder. A file that a
+    killed holder left is free. On a disk without locks nobody waits.
     """
     file = Path(path).with_name(f".{Path(path).name}.lock")
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -30,7 +32,9 @@ def locked(path: Path | str) -> Iterator[None]:
         handle = os.open(file, os.O_RDONLY | os.O_CREAT, 0o666)
         try:
             _wait_for(handle)
-            held = _is_still(file, handle)  # else the last holder has just removed it, and others now use a new one
+            held = _is_still(
+                file, handle
+            )  # else the last holder has just removed it, and others now use a new one
             if held:
                 try:
                     yield

@@ -1,7 +1,9 @@
 """LaTeX in a page to MathML, which browsers draw by themselves: the book needs no script and no network.
 
-A formula may come from a table, and so from anybody: it becomes mathematics and text, and never a link, a style or a script.
+A formula may come from a table, and so from anybody: it becomes mathematics and text, and never a link, a
+style or a script.
 """
+
 from __future__ import annotations
 
 import html
@@ -9,13 +11,16 @@ import re
 from xml.etree.ElementTree import tostring
 
 _TAG = r"""</?[a-zA-Z](?:[^>"']++|"[^"]*+"|'[^']*+')*+>"""
-_CODE = re.compile(rf"(<pre.*?</pre>|<code.*?</code>|<script.*?</script>|<style.*?</style>|{_TAG})", re.DOTALL)
+_CODE = re.compile(
+    rf"(<pre.*?</pre>|<code.*?</code>|<script.*?</script>|<style.*?</style>|{_TAG})", re.DOTALL
+)
 _UNWANTED = {"href", "style", "class"}  # what \href, \style and \class would set
 _MATH = re.compile(r"\$\$(.+?)\$\$|(?<![\\$])\$(?!\s)([^$]+?)(?<!\s)\$", re.DOTALL)
 
 
 def with_mathml(body: str) -> str:
-    """An HTML body with $…$ and $$…$$ replaced by MathML; code and tags are left alone, and what cannot be read stays as it is.
+    """An HTML body with $…$ and $$…$$ replaced by MathML; code and tags are left alone, and what cannot be
+    read stays as it is.
 
     >>> with_mathml("<p>half of $x_1$</p>").count("<msub>")
     1
@@ -32,9 +37,13 @@ def _drawn(match: re.Match[str]) -> str:
 
     block = match.group(1) is not None
     try:
-        formula = convert_to_element(html.unescape(match.group(1) if block else match.group(2)), display="block" if block else "inline")
+        formula = convert_to_element(
+            html.unescape(match.group(1) if block else match.group(2)), display="block" if block else "inline"
+        )
         for part in formula.iter():
-            part.text = html.unescape(part.text or "")  # the library writes its symbols as &#x3B1; and expects nobody to escape them
+            part.text = html.unescape(
+                part.text or ""
+            )  # the library writes its symbols as &#x3B1; and expects nobody to escape them
             for name in _UNWANTED & set(part.attrib):
                 del part.attrib[name]
         return tostring(formula, encoding="unicode")

@@ -17,7 +17,13 @@ from nsr.book.mathml import with_mathml
 from nsr.book.publishing import FAILED
 from nsr.book.run_records import atomic_write, clock
 
-LABELS = ("Claim", "You will see", "Needs", "From the paper", "Runtime")  # what every notebook's first cell says, in this order
+LABELS = (
+    "Claim",
+    "You will see",
+    "Needs",
+    "From the paper",
+    "Runtime",
+)  # what every notebook's first cell says, in this order
 CHAPTERS = {  # the plan of the book; which of them exist is for the folder of notebooks to say
     "00_start_here": "the map",
     "01_boolean_formula_reduction": "why writing token by token is hard: the theorem",
@@ -47,7 +53,9 @@ def header(notebook: Path) -> dict[str, str]:
 
     first = jupytext.read(notebook).cells[0].source
     title = re.search(r"^#\s+(.+)$", first, re.MULTILINE)
-    pieces = re.split(rf"[-*]?\s*\*\*({'|'.join(LABELS)})[.:]?\*\*[.:]?\s*", first)  # text, label, text, label, text ...
+    pieces = re.split(
+        rf"[-*]?\s*\*\*({'|'.join(LABELS)})[.:]?\*\*[.:]?\s*", first
+    )  # text, label, text, label, text ...
     said = {label: " ".join(text.split()) for label, text in zip(pieces[1::2], pieces[2::2], strict=False)}
     return {"title": title.group(1).strip() if title else notebook.stem} | said
 
@@ -57,13 +65,21 @@ def write_page(folder: Path, notebook: Path, metrics: Mapping[str, Any]) -> Path
     from nbconvert import HTMLExporter
 
     executed, title = folder / f"{notebook.stem}.ipynb", header(notebook)["title"]
-    exporter = HTMLExporter(template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True, embed_images=True)
+    exporter = HTMLExporter(
+        template_name="basic", exclude_input_prompt=True, exclude_output_prompt=True, embed_images=True
+    )
     try:
         body = exporter.from_filename(str(executed))[0]
     except (FileNotFoundError, ValueError):  # it never began, or the disk was full in the middle of it
         body = "<p>The notebook was not executed.</p>"
-    body = re.sub(r"<style scoped[^>]*>.*?</style>", "", body, flags=re.DOTALL)  # of pandas; the page has rules for its tables
-    body = re.sub(r'<a href="(?:\./)?(\d\d_\w+)\.py(#[^"]*)?">(.*?)</a>', lambda link: _chapter_link(notebook.parent, *link.groups("")), body)
+    body = re.sub(
+        r"<style scoped[^>]*>.*?</style>", "", body, flags=re.DOTALL
+    )  # of pandas; the page has rules for its tables
+    body = re.sub(
+        r'<a href="(?:\./)?(\d\d_\w+)\.py(#[^"]*)?">(.*?)</a>',
+        lambda link: _chapter_link(notebook.parent, *link.groups("")),
+        body,
+    )
     parts = [_NAV, _failure(metrics), f"<main>{with_mathml(body)}</main>", _certificate(metrics), _NAV]
     return atomic_write(folder / f"{notebook.stem}.html", document(title, "".join(parts)))
 
@@ -75,21 +91,34 @@ def bind(folder: Path, notebooks: Sequence[Path]) -> Path:
     for position, name in enumerate(names):
         before, after = names[position - 1 : position] or [""], names[position + 1 : position + 2] or [""]
         links = [
-            f'<a rel="prev" href="../{before[0]}/{before[0]}.html">← {_spoken(before[0])}</a>' if before[0] else "<span></span>",
+            f'<a rel="prev" href="../{before[0]}/{before[0]}.html">← {_spoken(before[0])}</a>'
+            if before[0]
+            else "<span></span>",
             '<a href="../index.html">All chapters</a>',
-            f'<a rel="next" href="../{after[0]}/{after[0]}.html">{_spoken(after[0])} →</a>' if after[0] else "<span></span>",
+            f'<a rel="next" href="../{after[0]}/{after[0]}.html">{_spoken(after[0])} →</a>'
+            if after[0]
+            else "<span></span>",
         ]
-        for page in [folder / name / f"{name}.html", *folder.glob(f"{name}@*/{name}.html"), *folder.glob(f"{FAILED}{name}*/{name}.html")]:
-            with contextlib.suppress(FileNotFoundError):  # another run is just replacing it, and will link it itself
+        for page in [
+            folder / name / f"{name}.html",
+            *folder.glob(f"{name}@*/{name}.html"),
+            *folder.glob(f"{FAILED}{name}*/{name}.html"),
+        ]:
+            with contextlib.suppress(
+                FileNotFoundError
+            ):  # another run is just replacing it, and will link it itself
                 old = page.read_text()
-                new = re.sub(r"<nav>.*?</nav>", lambda _: f"<nav>{''.join(links)}</nav>", old, flags=re.DOTALL)
+                new = re.sub(
+                    r"<nav>.*?</nav>", lambda _: f"<nav>{''.join(links)}</nav>", old, flags=re.DOTALL
+                )
                 if new != old:
                     atomic_write(page, new)
     return atomic_write(folder / "index.html", _index(folder, there))
 
 
 def pack(folder: Path) -> Path:
-    """The index and its pages as one file to mail, <folder>/book.zip: figures, search and mathematics are inside the pages."""
+    """The index and its pages as one file to mail, <folder>/book.zip: figures, search and mathematics are
+    inside the pages."""
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as book:
         for page in sorted([folder / "index.html", *folder.glob("[0-9][0-9]_*/*.html")]):
@@ -105,22 +134,28 @@ def _index(folder: Path, notebooks: Sequence[Path]) -> str:
     for path in notebooks:
         with contextlib.suppress(OSError, ValueError):
             metrics = json.loads((folder / path.stem / "metrics.json").read_text())
-            about, state = header(path), "" if metrics["status"] == "ok" else f' <b class="bad">{metrics["status"]}</b>'
+            about, state = (
+                header(path),
+                "" if metrics["status"] == "ok" else f' <b class="bad">{metrics["status"]}</b>',
+            )
             if (folder / f"{FAILED}{path.stem}").exists():
                 state += f' <b class="bad">a later run failed: {FAILED}{path.stem}</b>'
             rows.append(
                 f'<li value="{int(path.stem[:2])}"><a href="{path.stem}/{path.stem}.html">{_inline(markdown2html(about["title"]))}</a>{state}'
-                f'<div>{_inline(markdown2html(about.get("Claim", "")))}</div><small>ran in {clock(metrics["seconds"])}</small></li>'
+                f"<div>{_inline(markdown2html(about.get('Claim', '')))}</div><small>ran in {clock(metrics['seconds'])}</small></li>"
             )
     search = search_box.box(folder, [path.stem for path in notebooks])
-    chapters = with_mathml(f'<ol>{"".join(rows)}</ol>')
+    chapters = with_mathml(f"<ol>{''.join(rows)}</ol>")
     body = f'<main class="index"><h1>{BOOK}</h1><p>{ABOUT}</p>{search}{chapters}<p><small>Scale: {folder.name}.</small></p></main>'
     return document(BOOK, body, [search_box.SCRIPT] if search else [])
 
 
 def _chapter_link(notebooks: Path, name: str, place: str, text: str) -> str:
-    """In the source a chapter links to another's source; on a page, to its page, or nowhere while it is not written."""
-    return f'<a href="../{name}/{name}.html{place}">{text}</a>' if (notebooks / f"{name}.py").exists() else text
+    """In the source a chapter links to another's source; on a page, to its page, or nowhere while it is not
+    written."""
+    return (
+        f'<a href="../{name}/{name}.html{place}">{text}</a>' if (notebooks / f"{name}.py").exists() else text
+    )
 
 
 def _spoken(name: str) -> str:
@@ -140,10 +175,17 @@ def _failure(metrics: Mapping[str, Any]) -> str:
 
 def _certificate(metrics: Mapping[str, Any]) -> str:
     """The birth certificate, in a sentence that opens into a table."""
-    commit = f"commit {metrics['commit'][:10]}{' with local changes' if metrics['dirty'] else ''}" if metrics["commit"] else "no commit"
+    commit = (
+        f"commit {metrics['commit'][:10]}{' with local changes' if metrics['dirty'] else ''}"
+        if metrics["commit"]
+        else "no commit"
+    )
     line = f"Scale {metrics['scale']}, seed {metrics['seed']}, {commit}, {clock(metrics['seconds'])} on {metrics['cores']} cores, {metrics['date'][:10]}"
     facts = metrics["parameters"] | metrics["versions"]
-    cells = "".join(f"<tr><td>{html.escape(str(name))}</td><td>{html.escape(str(value))}</td></tr>" for name, value in facts.items())
+    cells = "".join(
+        f"<tr><td>{html.escape(str(name))}</td><td>{html.escape(str(value))}</td></tr>"
+        for name, value in facts.items()
+    )
     return f"<footer><details><summary>{line}</summary><table>{cells}</table></details></footer>"
 
 
@@ -160,15 +202,25 @@ def document(title: str, body: str, scripts: Sequence[str] = ()) -> str:
 
 
 def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
-    """What the browser may do on a page: run and apply these very texts, show pictures, and nothing else, least of all ask another machine.
+    """What the browser may do on a page: run and apply these very texts, show pictures, and nothing else,
+    least of all ask another machine.
 
     A style attribute is allowed: tables align their cells by it, and it cannot load anything.
     """
-    def these(texts: Sequence[str]) -> str:
-        return " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in texts) or "'none'"
 
-    return (f"default-src 'none'; script-src {these(scripts)}; style-src {these(styles)}; style-src-attr 'unsafe-inline'; "
-            "img-src 'self' data:; base-uri 'none'; form-action 'none'")
+    def these(texts: Sequence[str]) -> str:
+        return (
+            " ".join(
+                f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+                for text in texts
+            )
+            or "'none'"
+        )
+
+    return (
+        f"default-src 'none'; script-src {these(scripts)}; style-src {these(styles)}; style-src-attr 'unsafe-inline'; "
+        "img-src 'self' data:; base-uri 'none'; form-action 'none'"
+    )
 
 
 _NAV = "<nav></nav>"

@@ -15,7 +15,8 @@ _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
 
 
 def publish(working: Path, folder: Path, good: bool) -> Path:
-    """Put a run in its place and return the place: a failed run stands beside a finished one, and goes when another finishes."""
+    """Put a run in its place and return the place: a failed run stands beside a finished one, and goes when
+    another finishes."""
     beside = folder.with_name(FAILED + folder.name)
     with locked(folder):
         place = folder if good or not _finished(folder) else beside
@@ -33,7 +34,8 @@ def _finished(folder: Path) -> bool:
 
 
 def replace_folder(new: Path, folder: Path) -> None:
-    """Put the folder `new` where `folder` is or will be; in one step where the system can do that, else in two."""
+    """Put the folder `new` where `folder` is or will be; in one step where the system can do that, else in
+    two."""
     if exchange(new, folder):
         shutil.rmtree(new, ignore_errors=True)  # what was there before
         return
@@ -44,7 +46,9 @@ def replace_folder(new: Path, folder: Path) -> None:
         try:
             os.rename(new, folder)
         except OSError:
-            with contextlib.suppress(OSError):  # fails if somebody else's folder came in between: then that one is there
+            with contextlib.suppress(
+                OSError
+            ):  # fails if somebody else's folder came in between: then that one is there
                 os.rename(old, folder)
             time.sleep(0.01)
         else:
@@ -56,7 +60,8 @@ def replace_folder(new: Path, folder: Path) -> None:
 
 
 def exchange(one: Path, other: Path) -> bool:
-    """Swap two folders so that nobody ever sees one missing; False if one is missing or the system cannot do it."""
+    """Swap two folders so that nobody ever sees one missing; False if one is missing or the system cannot do
+    it."""
     try:
         swap = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError, TypeError):  # not Linux, or an old library

@@ -1,6 +1,8 @@
-"""What a result needs around it: a place, an atomic write, a birth certificate, and a line of progress while it is made.
+"""What a result needs around it: a place, an atomic write, a birth certificate, and a line of progress while
+it is made.
 
-Any module may import this one; of them it imports only locks. Notebooks reach it through the door, `nsr.book`.
+Any module may import this one; of them it imports only locks. Notebooks reach it through the door,
+`nsr.book`.
 """
 
 import contextlib
@@ -36,10 +38,23 @@ OUTPUTS = Path(os.environ.get("NSR_OUTPUTS") or ROOT / "outputs")
 REFERENCE = ROOT / "outputs" / "reference"  # the committed results; read, hardly ever written
 
 EVERY = 10.0  # seconds between two plain progress lines
-_REPORTED = ("nsr-lab", "numpy", "scipy", "numba", "sympy", "pandas", "scikit-learn", "torch", "matplotlib", "jupytext", "papermill")
+_REPORTED = (
+    "nsr-lab",
+    "numpy",
+    "scipy",
+    "numba",
+    "sympy",
+    "pandas",
+    "scikit-learn",
+    "torch",
+    "matplotlib",
+    "jupytext",
+    "papermill",
+)
 
 
 # ---- the run we are part of ---------------------------------------------------------------------------------------------------
+
 
 def run_dir() -> Path | None:
     """The folder of the run this process belongs to, or None when nobody but the reader started it."""
@@ -84,15 +99,19 @@ def record(**results: Any) -> None:
 def uses(path: Path | str) -> None:
     """Note that the current run depends on this file, so that the run is out of date when the file changes."""
     listing = state_file("inputs.txt")
-    if listing is not None and run_dir() not in Path(path).parents:  # what lies in its own folder, the run has made
+    if (
+        listing is not None and run_dir() not in Path(path).parents
+    ):  # what lies in its own folder, the run has made
         with open(listing, "a") as notes:
             notes.write(os.path.relpath(path, ROOT) + "\n")
 
 
 # ---- writing ------------------------------------------------------------------------------------------------------------------
 
+
 def atomic_write(path: Path | str, content: bytes | str) -> Path:
-    """Write a file so that a reader sees the old one or the new one, never a part: temporary file, then rename.
+    """Write a file so that a reader sees the old one or the new one, never a part: temporary file, then
+    rename.
 
     >>> path = atomic_write(figure_dir() / "note.txt", "whole or not at all")
     >>> path.read_text()
@@ -113,7 +132,8 @@ def atomic_write(path: Path | str, content: bytes | str) -> Path:
 
 
 def to_json(value: Any) -> str:
-    """JSON for people and programs: numpy numbers become plain ones, and what JSON lacks (nan, inf, paths) becomes text.
+    """JSON for people and programs: numpy numbers become plain ones, and what JSON lacks (nan, inf, paths)
+    becomes text.
 
     >>> print(to_json({"r2": float("-inf"), "sizes": (1, 5)}))
     {
@@ -124,6 +144,7 @@ def to_json(value: Any) -> str:
       ]
     }
     """
+
     def plain(item: Any) -> Any:
         if isinstance(item, Mapping):
             return {str(key): plain(entry) for key, entry in item.items()}
@@ -138,8 +159,11 @@ def to_json(value: Any) -> str:
     return json.dumps(plain(value), indent=2, ensure_ascii=False)
 
 
-def write_table(table: "pd.DataFrame", path: Path | str, certificate: Mapping[str, Any], *, held: bool = False) -> Path:
-    """Write a table as CSV (compressed if the name ends in .gz) and its birth certificate as JSON beside it, both atomically.
+def write_table(
+    table: "pd.DataFrame", path: Path | str, certificate: Mapping[str, Any], *, held: bool = False
+) -> Path:
+    """Write a table as CSV (compressed if the name ends in .gz) and its birth certificate as JSON beside it,
+    both atomically.
 
     Of two writers one waits for the other; `held` says that the caller already holds the table's lock.
     """
@@ -158,13 +182,17 @@ def read_table(path: Path | str) -> "pd.DataFrame":
 
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"There is no table {short(path)}. Run the notebook or the sweep that makes it first.")
+        raise FileNotFoundError(
+            f"There is no table {short(path)}. Run the notebook or the sweep that makes it first."
+        )
     uses(path)
     raw = path.read_bytes()
     try:
         return pd.read_csv(io.BytesIO(gzip.decompress(raw) if path.suffix == ".gz" else raw))
     except (ValueError, EOFError, OSError, zlib.error) as error:
-        raise ValueError(f"{short(path)} cannot be read as a table, it may be truncated ({error}). Delete it, and make it again.") from None
+        raise ValueError(
+            f"{short(path)} cannot be read as a table, it may be truncated ({error}). Delete it, and make it again."
+        ) from None
 
 
 def certificate_path(path: Path | str) -> Path:
@@ -179,18 +207,29 @@ def certificate_path(path: Path | str) -> Path:
 
 # ---- birth certificates -------------------------------------------------------------------------------------------------------
 
-def birth_certificate(parameters: Mapping[str, Any], seed: int | None, seconds: float | None = None) -> dict[str, Any]:
-    """Everything one needs to make a result again: parameters, seed, commit, versions, machine, and how long it took."""
+
+def birth_certificate(
+    parameters: Mapping[str, Any], seed: int | None, seconds: float | None = None
+) -> dict[str, Any]:
+    """Everything one needs to make a result again: parameters, seed, commit, versions, machine, and how long
+    it took."""
     commit, dirty = git_state()
     return {
-        "parameters": dict(parameters), "seed": seed, "commit": commit, "dirty": dirty,
-        "versions": versions(), "cores": cores(), "date": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": seconds,
+        "parameters": dict(parameters),
+        "seed": seed,
+        "commit": commit,
+        "dirty": dirty,
+        "versions": versions(),
+        "cores": cores(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "seconds": seconds,
     }
 
 
 @contextlib.contextmanager
 def timed(certificate: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Fill in a certificate's wall time: `with timed(birth_certificate(parameters, seed)) as certificate: ...`"""
+    """Fill in a certificate's wall time: `with timed(birth_certificate(parameters, seed)) as certificate:
+    ...`"""
     start = time.perf_counter()
     try:
         yield certificate
@@ -213,9 +252,13 @@ def versions() -> dict[str, str]:
 
 
 def git_state() -> tuple[str | None, bool | None]:
-    """The commit of the project and whether files other than outputs differ from it; (None, None) outside a repository."""
+    """The commit of the project and whether files other than outputs differ from it; (None, None) outside a
+    repository."""
+
     def git(*words: str) -> str:
-        return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            ["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     try:
         if Path(git("rev-parse", "--show-toplevel")).resolve() != ROOT.resolve():
@@ -238,8 +281,12 @@ def digest(*parts: bytes | str | Path) -> str:
 
 # ---- progress -----------------------------------------------------------------------------------------------------------------
 
-def progress(iterable: Iterable[Item], total: int | None = None, label: str = "", note: Callable[[], str] | None = None) -> Iterator[Item]:
-    """Go through an iterable with a bar for a person, or a plain line at most every ten seconds when headless.
+
+def progress(
+    iterable: Iterable[Item], total: int | None = None, label: str = "", note: Callable[[], str] | None = None
+) -> Iterator[Item]:
+    """Go through an iterable with a bar for a person, or a plain line at most every ten seconds when
+    headless.
 
     `note` is asked for a few words ("loss 1.47") whenever a line is written.
 
@@ -277,7 +324,9 @@ def progress(iterable: Iterable[Item], total: int | None = None, label: str = ""
             board.unlink(missing_ok=True)
 
 
-def _progress_line(label: str, done: int, total: int | None, seconds: float, note: Callable[[], str] | None) -> str:
+def _progress_line(
+    label: str, done: int, total: int | None, seconds: float, note: Callable[[], str] | None
+) -> str:
     words = [f"{label}: {done:,}" if label else f"{done:,}"]
     if total:
         words[0] += f" of {total:,} ({done / total:.0%})"
@@ -298,7 +347,9 @@ def clock(seconds: float) -> str:
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
-    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+    return (
+        f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
+    )
 
 
 def short(path: Path) -> str:

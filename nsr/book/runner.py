@@ -1,4 +1,5 @@
-"""The laboratory: find a notebook, settle its parameters, run it, and keep what it made together with how it was made.
+"""The laboratory: find a notebook, settle its parameters, run it, and keep what it made together with how it
+was made.
 
     outputs/<scale>/<notebook>/            <notebook>.ipynb, <notebook>.html, figures/, metrics.json
     outputs/<scale>/<notebook>@name=value/ the same for a run with parameters of the reader's own
@@ -30,13 +31,30 @@ import yaml
 
 from nsr.book import kernel, pages, tested_versions
 from nsr.book.publishing import FAILED, publish
-from nsr.book.run_records import EVERY, OUTPUTS, PACKAGE, REFERENCE, ROOT, atomic_write, birth_certificate, clock, cores, digest, short, timed, to_json
+from nsr.book.run_records import (
+    EVERY,
+    OUTPUTS,
+    PACKAGE,
+    REFERENCE,
+    ROOT,
+    atomic_write,
+    birth_certificate,
+    clock,
+    cores,
+    digest,
+    short,
+    timed,
+    to_json,
+)
 
 SCALES = ("tiny", "laptop", "paper")
 LIMITS: dict[str, float | None] = {"tiny": 180, "laptop": 3600, "paper": None}  # seconds per notebook
 NOTEBOOKS = ROOT / "notebooks"
 PARAMS = ROOT / "params"
-WEIGHTS = (".safetensors", ".npz")  # what a run depends on in outputs/reference without reading it by `read_table`
+WEIGHTS = (
+    ".safetensors",
+    ".npz",
+)  # what a run depends on in outputs/reference without reading it by `read_table`
 KINDS = {"int": int, "float": float, "str": str, "bool": bool}
 
 
@@ -55,6 +73,7 @@ class Parameter:
 
 # ---- notebooks and their parameters -------------------------------------------------------------------------------------------
 
+
 def notebooks() -> dict[str, Path]:
     """Every notebook of the book by name, in order."""
     return {path.stem: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.py"))}
@@ -67,7 +86,9 @@ def find(wanted: str) -> Path:
     hits = [beginning] if beginning in known else [name for name in known if name.startswith(beginning)]
     if len(hits) == 1:
         return known[hits[0]]
-    raise LabError(f"{'No' if not hits else 'More than one'} notebook is called {wanted!r}. There are: {', '.join(hits or known)}.")
+    raise LabError(
+        f"{'No' if not hits else 'More than one'} notebook is called {wanted!r}. There are: {', '.join(hits or known)}."
+    )
 
 
 def check_scale(scale: str) -> None:
@@ -85,7 +106,9 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
     found = {}
     for line in ast.parse(cells[0].source).body:
         match line:
-            case ast.AnnAssign(target=ast.Name(name), annotation=ast.Name(kind), value=ast.expr() as value) if kind in KINDS:
+            case ast.AnnAssign(
+                target=ast.Name(name), annotation=ast.Name(kind), value=ast.expr() as value
+            ) if kind in KINDS:
                 try:
                     found[name] = Parameter(name, kind, ast.literal_eval(value))
                     continue
@@ -98,7 +121,8 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
 
 
 def settle(notebook: Path, scale: str, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The parameters of a run: the notebook's defaults, then params/<scale>.yaml, then what the reader asked for."""
+    """The parameters of a run: the notebook's defaults, then params/<scale>.yaml, then what the reader asked
+    for."""
     check_scale(scale)
     declared = parameters_of(notebook)
     settled = {name: parameter.default for name, parameter in declared.items()}
@@ -109,7 +133,9 @@ def settle(notebook: Path, scale: str, overrides: Mapping[str, Any] | None = Non
                 raise LabError(f"The scale is not a parameter to set in {source}: it is chosen with --scale.")
             if name not in declared:
                 choices = ", ".join(choice for choice in declared if choice != "scale")
-                raise LabError(f"{notebook.stem} has no parameter {name!r} (given in {source}). It has: {choices}.")
+                raise LabError(
+                    f"{notebook.stem} has no parameter {name!r} (given in {source}). It has: {choices}."
+                )
             settled[name] = _cast(declared[name], value, notebook.stem)
     return settled | {"scale": scale}
 
@@ -127,7 +153,11 @@ def _cast(parameter: Parameter, value: Any, notebook: str) -> Any:
             case "bool", bool() | "true" | "True" | "false" | "False":
                 return str(value).lower() == "true"
             case "int", str() | float() if float(value) == int(float(value)):  # 1e5 is an integer too
-                return int(value) if isinstance(value, str) and value.lstrip("+-").isdecimal() else int(float(value))
+                return (
+                    int(value)
+                    if isinstance(value, str) and value.lstrip("+-").isdecimal()
+                    else int(float(value))
+                )
             case ("int", int()) | ("float", int() | float() | str()) if not isinstance(value, bool):
                 return KINDS[parameter.kind](value)
             case "str", str():
@@ -139,53 +169,76 @@ def _cast(parameter: Parameter, value: Any, notebook: str) -> Any:
 
 # ---- what a run depends on ----------------------------------------------------------------------------------------------------
 
+
 def fingerprint(notebook: Path, parameters: Mapping[str, Any]) -> str:
-    """A hash of all that decides a run's results: the notebook, its parameters, the source of nsr, the reference weights."""
+    """A hash of all that decides a run's results: the notebook, its parameters, the source of nsr, the
+    reference weights."""
     source = sorted(PACKAGE.rglob("*.py"))
     weights = sorted(path for path in REFERENCE.rglob("*") if path.suffix in WEIGHTS)
-    named = [part for path in source + weights for part in (os.path.relpath(path, PACKAGE), _content(path, path.stat().st_mtime_ns))]
+    named = [
+        part
+        for path in source + weights
+        for part in (os.path.relpath(path, PACKAGE), _content(path, path.stat().st_mtime_ns))
+    ]
     return digest(notebook, to_json(dict(sorted(parameters.items()))), *named)
 
 
 @lru_cache(maxsize=4096)
 def _content(path: Path, _changed: int) -> str:
-    """What a file holds, read once as long as it does not change: a sweep of 150 points asks for the same megabytes 150 times."""
+    """What a file holds, read once as long as it does not change: a sweep of 150 points asks for the same
+    megabytes 150 times."""
     return digest(path)
 
 
 def up_to_date(folder: Path, expected: str) -> bool:
-    """Whether this folder holds a finished run of exactly these things, and the tables it read are still the same."""
+    """Whether this folder holds a finished run of exactly these things, and the tables it read are still the
+    same."""
     try:
         metrics = json.loads((folder / "metrics.json").read_text())
     except (OSError, ValueError):
         return False
     inputs = metrics.get("inputs", {})
     return (
-        metrics.get("status") == "ok" and metrics.get("fingerprint") == expected
-        and any(folder.glob("*.ipynb")) and any(folder.glob("*.html"))
+        metrics.get("status") == "ok"
+        and metrics.get("fingerprint") == expected
+        and any(folder.glob("*.ipynb"))
+        and any(folder.glob("*.html"))
         and all(digest(ROOT / name) == known for name, known in inputs.items())
     )
 
 
 def folder_of(notebook: Path, scale: str, parameters: Mapping[str, Any]) -> Path:
-    """Where a run belongs; one with parameters of the reader's own gets a folder that says so, and never replaces the book's page."""
+    """Where a run belongs; one with parameters of the reader's own gets a folder that says so, and never
+    replaces the book's page."""
     usual = settle(notebook, scale)
     own = ",".join(f"{name}={value}" for name, value in sorted(parameters.items()) if value != usual[name])
     if not own:
         return OUTPUTS / scale / notebook.stem
     safe = re.sub(r"[^\w.=,+-]", "_", own)
-    return OUTPUTS / scale / f"{notebook.stem}@{safe if safe == own and len(own) < 100 else f'{safe[:80]}-{digest(own)}'}"
+    return (
+        OUTPUTS
+        / scale
+        / f"{notebook.stem}@{safe if safe == own and len(own) < 100 else f'{safe[:80]}-{digest(own)}'}"
+    )
 
 
 # ---- running ------------------------------------------------------------------------------------------------------------------
 
-def run(
-    wanted: str, scale: str = "laptop", overrides: Mapping[str, Any] | None = None, *,
-    limit: float | None = None, force: bool = False, tell: Callable[[str], None] | None = None,
-) -> dict[str, Any]:
-    """Run one notebook, unless what it would make is already there, and return its metrics (with "folder" and "fresh").
 
-    A notebook that fails or takes too long still leaves its executed copy, beside a finished run if there is one; look at metrics["status"].
+def run(
+    wanted: str,
+    scale: str = "laptop",
+    overrides: Mapping[str, Any] | None = None,
+    *,
+    limit: float | None = None,
+    force: bool = False,
+    tell: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Run one notebook, unless what it would make is already there, and return its metrics (with "folder" and
+    "fresh").
+
+    A notebook that fails or takes too long still leaves its executed copy, beside a finished run if there is
+    one; look at metrics["status"].
     """
     notebook = find(wanted)
     parameters = settle(notebook, scale, overrides)
@@ -198,11 +251,21 @@ def run(
     try:
         working.mkdir(parents=True)
         declared = parameters_of(notebook)
-        injected = {name: value for name, value in parameters.items() if name not in declared or value != declared[name].default}
+        injected = {
+            name: value
+            for name, value in parameters.items()
+            if name not in declared or value != declared[name].default
+        }
         certificate = birth_certificate(parameters, parameters.get("seed"))
         with timed(certificate):
-            status, error = kernel.execute(notebook, working, injected, limit or LIMITS[scale], tell or (lambda line: None))
-        metrics = {"notebook": notebook.stem, "scale": scale, "status": status, "error": error} | certificate | _gathered(working)
+            status, error = kernel.execute(
+                notebook, working, injected, limit or LIMITS[scale], tell or (lambda line: None)
+            )
+        metrics = (
+            {"notebook": notebook.stem, "scale": scale, "status": status, "error": error}
+            | certificate
+            | _gathered(working)
+        )
         metrics["fingerprint"] = state
         shutil.rmtree(working / "state")
         atomic_write(working / "metrics.json", to_json(metrics) + "\n")
@@ -210,8 +273,10 @@ def run(
         place = publish(working, folder, good=status == "ok")
         pages.bind(folder.parent, list(notebooks().values()))
     except OSError as error:
-        raise LabError(f"Cannot write the results to {short(folder.parent)} ({error.strerror or error}). "
-                       "Make the folder writable, or choose another one: NSR_OUTPUTS=/some/folder python -m nsr run ...") from error
+        raise LabError(
+            f"Cannot write the results to {short(folder.parent)} ({error.strerror or error}). "
+            "Make the folder writable, or choose another one: NSR_OUTPUTS=/some/folder python -m nsr run ..."
+        ) from error
     finally:
         shutil.rmtree(working, ignore_errors=True)
     return metrics | {"folder": place, "fresh": True}
@@ -219,7 +284,11 @@ def run(
 
 def _gathered(working: Path) -> dict[str, Any]:
     """What the notebook recorded, drew and read."""
-    results, inputs, figures = working / "state" / "results.json", working / "state" / "inputs.txt", working / "figures"
+    results, inputs, figures = (
+        working / "state" / "results.json",
+        working / "state" / "inputs.txt",
+        working / "figures",
+    )
     names = sorted(set(inputs.read_text().splitlines())) if inputs.exists() else []
     return {
         "results": json.loads(results.read_text()) if results.exists() else {},
@@ -228,18 +297,31 @@ def _gathered(working: Path) -> dict[str, Any]:
     }
 
 
-def run_all(scale: str, *, limit: float | None = None, force: bool = False, only: str = "all", overrides: Mapping[str, Any] | None = None) -> int:
+def run_all(
+    scale: str,
+    *,
+    limit: float | None = None,
+    force: bool = False,
+    only: str = "all",
+    overrides: Mapping[str, Any] | None = None,
+) -> int:
     """Run one notebook or the whole book, saying how it goes; the exit code is 1 if any notebook failed."""
     check_scale(scale)
     names = list(notebooks()) if only == "all" else [find(only).stem]
     if only == "all" and overrides:
-        raise LabError("Parameters are given to one notebook, not to all of them: python -m nsr run NN -p name value.")
+        raise LabError(
+            "Parameters are given to one notebook, not to all of them: python -m nsr run NN -p name value."
+        )
     failed = []
     for label, name, metrics in _runs(names, scale, overrides=overrides, limit=limit, force=force):
         page = short(metrics["folder"] / f"{name}.html")
         ending = f"{metrics['status']} in {clock(metrics['seconds'])}" if metrics["fresh"] else "up to date"
         beside = metrics["folder"].name.startswith(FAILED)
-        kept = f"; the finished run stays in {short(metrics['folder'].with_name(metrics['folder'].name.removeprefix(FAILED)))}" if beside else ""
+        kept = (
+            f"; the finished run stays in {short(metrics['folder'].with_name(metrics['folder'].name.removeprefix(FAILED)))}"
+            if beside
+            else ""
+        )
         print(f"{CLEAR}{label}: {ending} → {page}{kept}", flush=True)
         if metrics["status"] != "ok":
             failed.append(name)
@@ -248,15 +330,23 @@ def run_all(scale: str, *, limit: float | None = None, force: bool = False, only
         try:
             book = pages.pack(OUTPUTS / scale)
         except OSError as error:
-            raise LabError(f"Cannot write the book to {short(OUTPUTS / scale)} ({error.strerror or error}).") from error
-        print(f"The book: {short(OUTPUTS / scale / 'index.html')}; to send it to somebody: {short(book)} ({book.stat().st_size / 1e6:.0f} MB)")
+            raise LabError(
+                f"Cannot write the book to {short(OUTPUTS / scale)} ({error.strerror or error})."
+            ) from error
+        print(
+            f"The book: {short(OUTPUTS / scale / 'index.html')}; to send it to somebody: {short(book)} ({book.stat().st_size / 1e6:.0f} MB)"
+        )
     if failed:
-        print(f"Not everything went through: {', '.join(failed)}. {tested_versions.advice()}".strip(), file=sys.stderr)
+        print(
+            f"Not everything went through: {', '.join(failed)}. {tested_versions.advice()}".strip(),
+            file=sys.stderr,
+        )
     return 1 if failed else 0
 
 
 def _runs(names: Sequence[str], scale: str, **options: Any) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Run notebooks, several at a time where there is room, and yield each as it ends: its label, its name and its metrics.
+    """Run notebooks, several at a time where there is room, and yield each as it ends: its label, its name
+    and its metrics.
 
     We only wait for the kernels' processes, so threads are enough; whoever stops us stops the kernels too.
     """
@@ -292,8 +382,13 @@ def _runs(names: Sequence[str], scale: str, **options: Any) -> Iterator[tuple[st
 
 
 def _room(scale: str, n_notebooks: int) -> int:
-    """How many notebooks may run at a time: one per core and 2 GB of free memory. At the paper's scale each wants the whole machine."""
-    return 1 if scale == "paper" else max(1, min(cores(), n_notebooks, psutil.virtual_memory().available // 2**31))
+    """How many notebooks may run at a time: one per core and 2 GB of free memory. At the paper's scale each
+    wants the whole machine."""
+    return (
+        1
+        if scale == "paper"
+        else max(1, min(cores(), n_notebooks, psutil.virtual_memory().available // 2**31))
+    )
 
 
 @contextlib.contextmanager
@@ -326,7 +421,9 @@ def teller(label: str, others: dict[str, str] | None = None) -> Callable[[str], 
             words = f"{label}: {line}"
             if others is not None:
                 others[label] = line
-                words = " | ".join(f"{name.partition('_')[0]}: {said}" for name, said in sorted(others.items()))
+                words = " | ".join(
+                    f"{name.partition('_')[0]}: {said}" for name, said in sorted(others.items())
+                )
             print(f"{CLEAR}{words}"[: width + len(CLEAR)], end="", flush=True)
         elif time.monotonic() - last >= EVERY:
             if last:  # nothing is said about a notebook that takes less than ten seconds

@@ -1,4 +1,6 @@
-"""The search box of the book: every section's words in the index page itself, so that it works from a folder, without a server."""
+"""The search box of the book: every section's words in the index page itself, so that it works from a folder,
+without a server."""
+
 from __future__ import annotations
 
 import json
@@ -32,13 +34,21 @@ document.getElementById("query").addEventListener("input", event => {
 
 
 def sections(notebook: Any, name: str) -> Iterator[dict[str, str]]:
-    """The parts of a chapter that begin with a heading: where they are, what they are called, what their prose says."""
+    """The parts of a chapter that begin with a heading: where they are, what they are called, what their
+    prose says."""
     title, words = "", []
     for cell in [*notebook.cells, None]:
-        heading = cell is not None and cell.cell_type == "markdown" and re.match(r"#{1,3}\s+(.+)", cell.source)
+        heading = (
+            cell is not None and cell.cell_type == "markdown" and re.match(r"#{1,3}\s+(.+)", cell.source)
+        )
         if (heading or cell is None) and title:
             anchor = quote(title.replace(" ", "-"))  # as nbconvert names its headings
-            yield {"chapter": name[:2], "title": title, "page": f"{name}/{name}.html#{anchor}", "text": " ".join(words[:WORDS])}
+            yield {
+                "chapter": name[:2],
+                "title": title,
+                "page": f"{name}/{name}.html#{anchor}",
+                "text": " ".join(words[:WORDS]),
+            }
         if heading:
             title, words = re.sub(r"[*`]", "", heading.group(1)).strip(), []
         if cell is not None and cell.cell_type == "markdown":
@@ -58,6 +68,10 @@ def box(folder: Path, names: Sequence[str]) -> str:
             continue
     if not found:
         return ""
-    data = json.dumps(found, ensure_ascii=False).replace("<", "\\u003c")  # no text of a chapter can end the script
-    return (f'<input id="query" type="search" placeholder="Search the book" aria-label="Search the book"><ul id="found"></ul>'
-            f'<script id="sections" type="application/json">{data}</script><script>{SCRIPT}</script>')
+    data = json.dumps(found, ensure_ascii=False).replace(
+        "<", "\\u003c"
+    )  # no text of a chapter can end the script
+    return (
+        f'<input id="query" type="search" placeholder="Search the book" aria-label="Search the book"><ul id="found"></ul>'
+        f'<script id="sections" type="application/json">{data}</script><script>{SCRIPT}</script>'
+    )

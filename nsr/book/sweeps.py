@@ -3,14 +3,16 @@
     params/sweeps/<name>.yaml                  notebook: 05_beam_search
                                                grid: {beam_size: [1, 5, 50], seed: [0, 1, 2]}
                                                fixed: {n_live: 150}     # may be left out, as may the next two
-                                               points: [{strategy: beam, beam_size: [1, 5]}, {strategy: tpsr, beam_size: 1}]
+                                               points: [{strategy: beam, beam_size: [1, 5]}, {strategy: tpsr,
+                                               beam_size: 1}]
                                                then: {strategy: ""}     # afterwards the notebook once more, with these
-    outputs/<scale>/sweeps/<name>.csv          a row per point: its parameters, its status, and what the notebook recorded
-    outputs/<scale>/sweeps/<name>_rows.csv.gz  the tables that the points wrote as run_dir() / "table.csv.gz", one below the other
+    outputs/<scale>/sweeps/<name>.csv          a row per point: its parameters, its status, and what the
+    notebook recorded outputs/<scale>/sweeps/<name>_rows.csv.gz  the tables that the points wrote as run_dir()
+    / "table.csv.gz", one below the other
 
-`points` are small grids, for what is no product: each of them is combined with the grid. A point is a run like any other and lies where
-`nsr.book.runner` puts it. It is done when its folder is published: whoever takes over from a process that died finds there what is finished, and
-computes only the rest.
+`points` are small grids, for what is no product: each of them is combined with the grid. A point is a run
+like any other and lies where `nsr.book.runner` puts it. It is done when its folder is published: whoever
+takes over from a process that died finds there what is finished, and computes only the rest.
 """
 
 import contextlib
@@ -30,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import yaml
 
-from nsr.book import runner, run_records
+from nsr.book import run_records, runner
 from nsr.book.locks import locked
 
 if TYPE_CHECKING:  # both take their time to import, and the command line should answer at once
@@ -46,7 +48,8 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Point:
-    """One run of a sweep; it knows where its results belong, so that a worker which would put them elsewhere can refuse."""
+    """One run of a sweep; it knows where its results belong, so that a worker which would put them elsewhere
+    can refuse."""
 
     notebook: str
     scale: str
@@ -58,54 +61,105 @@ class Point:
 
 # ---- reading ------------------------------------------------------------------------------------------------------------------
 
+
 def read_sweep(path: Path | str, scale: str) -> tuple[dict[str, Any], list[Point]]:
-    """What a sweep's file says, and its points, the last parameter of the grid changing fastest; all of it checked."""
+    """What a sweep's file says, and its points, the last parameter of the grid changing fastest; all of it
+    checked."""
     path = _find(Path(path))
     try:
         content = yaml.safe_load(path.read_text())
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        reason = " ".join(str(getattr(error, "problem", None) or getattr(error, "strerror", None) or type(error).__name__).split())
+        reason = " ".join(
+            str(
+                getattr(error, "problem", None) or getattr(error, "strerror", None) or type(error).__name__
+            ).split()
+        )
         raise runner.LabError(f"{path.name} cannot be read as plain YAML ({reason}).") from error
     given = isinstance(content, dict) and {key: content.get(key) or {} for key in ("grid", "fixed", "then")}
-    if not given or not isinstance(content.get("notebook"), str) or not (isinstance(content.get("grid"), dict) or content.get("points")):
-        raise runner.LabError(f"{path.name} is not a sweep. It needs 'notebook: NAME' and 'grid: {{parameter: [values], ...}}'.")
+    if (
+        not given
+        or not isinstance(content.get("notebook"), str)
+        or not (isinstance(content.get("grid"), dict) or content.get("points"))
+    ):
+        raise runner.LabError(
+            f"{path.name} is not a sweep. It needs 'notebook: NAME' and 'grid: {{parameter: [values], ...}}'."
+        )
     if unknown := [str(key)[:40] for key in content if key not in KEYS]:
-        raise runner.LabError(f"{path.name} has keys that mean nothing: {', '.join(unknown)}. A sweep has: {', '.join(KEYS)}.")
-    if any(not isinstance(part, dict) for part in given.values()) or any(not isinstance(v, list) or not v for v in given["grid"].values()):
-        raise runner.LabError(f"{path.name}: the grid gives each parameter a list like [1, 5, 50], and 'fixed' and 'then' give it one value.")
+        raise runner.LabError(
+            f"{path.name} has keys that mean nothing: {', '.join(unknown)}. A sweep has: {', '.join(KEYS)}."
+        )
+    if any(not isinstance(part, dict) for part in given.values()) or any(
+        not isinstance(v, list) or not v for v in given["grid"].values()
+    ):
+        raise runner.LabError(
+            f"{path.name}: the grid gives each parameter a list like [1, 5, 50], and 'fixed' and 'then' give it one value."
+        )
     notebook, small = runner.find(content["notebook"]), _small_grids(content.get("points"), path)
     _check_names(path, notebook, small, **given)
     if (n_points := sum(math.prod(map(len, (part | given["grid"]).values())) for part in small)) > MAX_POINTS:
-        raise runner.LabError(f"{path.name} asks for {n_points:,} points, and {MAX_POINTS:,} is the most a sweep may have.")
+        raise runner.LabError(
+            f"{path.name} asks for {n_points:,} points, and {MAX_POINTS:,} is the most a sweep may have."
+        )
     grids = [part | given["grid"] for part in small]
-    points = [_point(notebook, scale, dict(zip(grid, values)), given["fixed"]) for grid in grids for values in itertools.product(*grid.values())]
+    points = [
+        _point(notebook, scale, dict(zip(grid, values)), given["fixed"])
+        for grid in grids
+        for values in itertools.product(*grid.values())
+    ]
     if len({point.folder for point in points}) < len(points):
-        raise runner.LabError(f"{path.name} lists the same value twice in {', '.join(dict.fromkeys(itertools.chain(*grids)))}.")
-    whole = {name: list(dict.fromkeys(itertools.chain(*(grid.get(name, []) for grid in grids)))) for name in itertools.chain(*grids)}
+        raise runner.LabError(
+            f"{path.name} lists the same value twice in {', '.join(dict.fromkeys(itertools.chain(*grids)))}."
+        )
+    whole = {
+        name: list(dict.fromkeys(itertools.chain(*(grid.get(name, []) for grid in grids))))
+        for name in itertools.chain(*grids)
+    }
     then = runner.settle(notebook, scale, given["then"]) and given["then"] if "then" in content else None
     return {"name": path.stem, "notebook": notebook.stem, "grid": whole, "then": then}, points
 
 
 def _chosen(plan: Mapping[str, Any], points: Sequence[Point], only: Mapping[str, str]) -> list[Point]:
     """Those points that have the given values, as somebody would type them."""
-    kept = [point for point in points if all(str(point.chosen.get(name)) == value for name, value in only.items())]
+    kept = [
+        point for point in points if all(str(point.chosen.get(name)) == value for name, value in only.items())
+    ]
     if not kept:
         known = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in plan["grid"].items())
-        raise runner.LabError(f"{plan['name']} has no point with {' and '.join(f'{name} = {value}' for name, value in only.items())}. It has {known}.")
+        raise runner.LabError(
+            f"{plan['name']} has no point with {' and '.join(f'{name} = {value}' for name, value in only.items())}. It has {known}."
+        )
     return kept
 
 
 def _small_grids(points: Any, path: Path) -> list[dict[str, list[Any]]]:
-    """The list of points as small grids: a single value is a list of one. Without a list there is one small grid, of nothing."""
+    """The list of points as small grids: a single value is a list of one. Without a list there is one small
+    grid, of nothing."""
     if points is None:
         return [{}]
-    if not isinstance(points, list) or not points or not all(isinstance(part, dict) and part and all(v != [] for v in part.values()) for part in points):
-        raise runner.LabError(f"{path.name}: 'points' is a list like [{{strategy: beam, beam_size: [1, 5]}}, {{strategy: tpsr, beam_size: 1}}].")
-    return [{name: value if isinstance(value, list) else [value] for name, value in part.items()} for part in points]
+    if (
+        not isinstance(points, list)
+        or not points
+        or not all(isinstance(part, dict) and part and all(v != [] for v in part.values()) for part in points)
+    ):
+        raise runner.LabError(
+            f"{path.name}: 'points' is a list like [{{strategy: beam, beam_size: [1, 5]}}, {{strategy: tpsr, beam_size: 1}}]."
+        )
+    return [
+        {name: value if isinstance(value, list) else [value] for name, value in part.items()}
+        for part in points
+    ]
 
 
-def _check_names(path: Path, notebook: Path, small: Sequence[Mapping[str, list[Any]]], grid: Mapping, fixed: Mapping, then: Mapping) -> None:
-    """Refuse values that are no values, a parameter that is set twice, and one that the notebook does not have."""
+def _check_names(
+    path: Path,
+    notebook: Path,
+    small: Sequence[Mapping[str, list[Any]]],
+    grid: Mapping,
+    fixed: Mapping,
+    then: Mapping,
+) -> None:
+    """Refuse values that are no values, a parameter that is set twice, and one that the notebook does not
+    have."""
     listed = itertools.chain(*grid.values(), *(values for part in small for values in part.values()))
     if any(not isinstance(value, str | int | float) for value in [*fixed.values(), *then.values(), *listed]):
         raise runner.LabError(f"{path.name}: a parameter's value is a number, a word, true or false.")
@@ -116,7 +170,9 @@ def _check_names(path: Path, notebook: Path, small: Sequence[Mapping[str, list[A
     declared = [name for name in runner.parameters_of(notebook) if name != "scale"]
     for name in itertools.chain(grid, fixed, then, *small):
         if name != "scale" and name not in declared:
-            raise runner.LabError(f"{notebook.stem} has no parameter {str(name)[:40]!r} (given in {path.name}). It has: {', '.join(declared)}.")
+            raise runner.LabError(
+                f"{notebook.stem} has no parameter {str(name)[:40]!r} (given in {path.name}). It has: {', '.join(declared)}."
+            )
 
 
 def _find(path: Path) -> Path:
@@ -131,13 +187,22 @@ def _point(notebook: Path, scale: str, varied: Mapping[str, Any], fixed: Mapping
     parameters = runner.settle(notebook, scale, {**varied, **fixed})
     label = ", ".join(f"{name}={parameters[name]}" for name in varied) or notebook.stem
     chosen = {name: parameters[name] for name in (*varied, *fixed)}
-    return Point(notebook.stem, scale, label, chosen, parameters, runner.folder_of(notebook, scale, parameters))
+    return Point(
+        notebook.stem, scale, label, chosen, parameters, runner.folder_of(notebook, scale, parameters)
+    )
 
 
 # ---- running ------------------------------------------------------------------------------------------------------------------
 
-def sweep(path: Path | str, scale: str = "laptop", *, workers: int | None = None, scheduler: str | None = None,
-          only: Mapping[str, str] | None = None) -> int:
+
+def sweep(
+    path: Path | str,
+    scale: str = "laptop",
+    *,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    only: Mapping[str, str] | None = None,
+) -> int:
     """Run what is not done of a sweep, gather its table, and return 1 if a point failed, 0 otherwise.
 
     With `only` those points are run that have these values; the table has them and whatever else is done.
@@ -148,7 +213,9 @@ def sweep(path: Path | str, scale: str = "laptop", *, workers: int | None = None
     wanted = _chosen(plan, points, only or {})
     outcomes = {point.folder: outcome for point in points if (outcome := _finished(point))}
     left = [point for point in wanted if point.folder not in outcomes]
-    print(f"{plan['name']}: {len(points)} points of {plan['notebook']}, {len(outcomes)} up to date", flush=True)
+    print(
+        f"{plan['name']}: {len(points)} points of {plan['notebook']}, {len(outcomes)} up to date", flush=True
+    )
 
     start = time.monotonic()
     for number, (point, outcome) in enumerate(_run(left, workers, scheduler), start=1):
@@ -156,34 +223,55 @@ def sweep(path: Path | str, scale: str = "laptop", *, workers: int | None = None
         _clear_attempts(point.folder)
         to_go = (time.monotonic() - start) / number * (len(left) - number)
         ending = f", about {runner.clock(to_go)} to go" if number < len(left) else ""
-        print(f"{runner.CLEAR}[{number}/{len(left)}] {point.label}: {outcome['status']} in {runner.clock(outcome['seconds'])}{ending}", flush=True)
+        print(
+            f"{runner.CLEAR}[{number}/{len(left)}] {point.label}: {outcome['status']} in {runner.clock(outcome['seconds'])}{ending}",
+            flush=True,
+        )
     points = _gathered(plan, points, outcomes)
-    failed = [f"\n  {point.label}: {outcomes[point.folder]['error']}" for point in points if outcomes[point.folder]["status"] != "ok"]
+    failed = [
+        f"\n  {point.label}: {outcomes[point.folder]['error']}"
+        for point in points
+        if outcomes[point.folder]["status"] != "ok"
+    ]
     if failed:
         print(f"{len(failed)} of {len(points)} points failed:{''.join(failed)}", file=sys.stderr)
     return 1 if failed or not _last_run(plan, scale) else 0
 
 
-def _gathered(plan: Mapping[str, Any], points: Sequence[Point], outcomes: dict[Path, dict[str, Any]]) -> list[Point]:
-    """Write the tables and return the points in them: ours, and what other sweeps with the same name have finished by now."""
+def _gathered(
+    plan: Mapping[str, Any], points: Sequence[Point], outcomes: dict[Path, dict[str, Any]]
+) -> list[Point]:
+    """Write the tables and return the points in them: ours, and what other sweeps with the same name have
+    finished by now."""
     stem = runner.OUTPUTS / points[0].scale / "sweeps" / plan["name"]
     try:
         with locked(stem):
-            outcomes |= {point.folder: outcome for point in points if point.folder not in outcomes and (outcome := _finished(point))}
+            outcomes |= {
+                point.folder: outcome
+                for point in points
+                if point.folder not in outcomes and (outcome := _finished(point))
+            }
             done = [point for point in points if point.folder in outcomes]
             for table in gather(plan, done, [outcomes[point.folder] for point in done]):
                 print(f"→ {runner.short(table)}")
             return done
     except OSError as error:
-        raise runner.LabError(f"Cannot write to {runner.short(stem.parent)} ({error.strerror or error}).") from error
+        raise runner.LabError(
+            f"Cannot write to {runner.short(stem.parent)} ({error.strerror or error})."
+        ) from error
 
 
 def _last_run(plan: Mapping[str, Any], scale: str) -> bool:
-    """Run the notebook once more, now that the tables are there, if the sweep asks for it; False if it failed."""
+    """Run the notebook once more, now that the tables are there, if the sweep asks for it; False if it
+    failed."""
     if plan["then"] is None:
         return True
-    metrics = runner.run(plan["notebook"], scale, plan["then"], tell=runner.teller(f"then {plan['notebook']}"))
-    ending = f"{metrics['status']} in {runner.clock(metrics['seconds'])}" if metrics["fresh"] else "up to date"
+    metrics = runner.run(
+        plan["notebook"], scale, plan["then"], tell=runner.teller(f"then {plan['notebook']}")
+    )
+    ending = (
+        f"{metrics['status']} in {runner.clock(metrics['seconds'])}" if metrics["fresh"] else "up to date"
+    )
     print(f"{runner.CLEAR}then {plan['notebook']}: {ending} → {runner.short(metrics['folder'])}", flush=True)
     if metrics["status"] != "ok":
         print(metrics["error"], file=sys.stderr, flush=True)
@@ -191,19 +279,29 @@ def _last_run(plan: Mapping[str, Any], scale: str) -> bool:
 
 
 def run_point(point: Point, tell: Callable[[str], None] | None = None) -> dict[str, Any]:
-    """Run a point, wherever this process is, and return its status, error, seconds and results; a failure is an outcome, too."""
+    """Run a point, wherever this process is, and return its status, error, seconds and results; a failure is
+    an outcome, too."""
     start = time.monotonic()
     try:
         if not point.folder.is_relative_to(runner.OUTPUTS):
-            raise runner.LabError(f"This worker writes to {runner.OUTPUTS}, not to {point.folder}: set NSR_ROOT and NSR_OUTPUTS for it.")
+            raise runner.LabError(
+                f"This worker writes to {runner.OUTPUTS}, not to {point.folder}: set NSR_ROOT and NSR_OUTPUTS for it."
+            )
         metrics = runner.run(point.notebook, point.scale, point.chosen, tell=tell)
     except Exception as error:  # whatever it is, the other points go on
         return _failure(error, time.monotonic() - start)
-    return {key: metrics[key] for key in ("status", "seconds", "results")} | {"error": metrics["error"].split("\n")[0]}
+    return {key: metrics[key] for key in ("status", "seconds", "results")} | {
+        "error": metrics["error"].split("\n")[0]
+    }
 
 
 def _failure(error: BaseException, seconds: float) -> dict[str, Any]:
-    return {"status": "failed", "seconds": seconds, "results": {}, "error": f"{type(error).__name__}: {error}".split("\n")[0]}
+    return {
+        "status": "failed",
+        "seconds": seconds,
+        "results": {},
+        "error": f"{type(error).__name__}: {error}".split("\n")[0],
+    }
 
 
 def _finished(point: Point) -> dict[str, Any] | None:
@@ -213,14 +311,17 @@ def _finished(point: Point) -> dict[str, Any] | None:
 
 
 def _clear_attempts(folder: Path) -> None:
-    """Remove what processes that were killed left of the same run; nothing but a folder's name tells whose it was."""
+    """Remove what processes that were killed left of the same run; nothing but a folder's name tells whose it
+    was."""
     for leftover in folder.parent.glob(f".{glob.escape(folder.name)}.partial-*"):
         pid = int(leftover.name.rsplit(".partial-", 1)[1].split("-")[0])
         if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
             shutil.rmtree(leftover, ignore_errors=True)
 
 
-def _run(points: Sequence[Point], workers: int | None, scheduler: str | None) -> Iterator[tuple[Point, dict[str, Any]]]:
+def _run(
+    points: Sequence[Point], workers: int | None, scheduler: str | None
+) -> Iterator[tuple[Point, dict[str, Any]]]:
     """The points with their outcomes, in the order in which they finish."""
     if not points or workers is scheduler is None:
         for number, point in enumerate(points, start=1):
@@ -231,7 +332,9 @@ def _run(points: Sequence[Point], workers: int | None, scheduler: str | None) ->
 
     with _client(workers, scheduler) as client:
         tell = runner.teller("waiting")
-        waiting = dict(zip(client.map(run_point, points, pure=False), points))  # not pure: an outcome holds only for now
+        waiting = dict(
+            zip(client.map(run_point, points, pure=False), points)
+        )  # not pure: an outcome holds only for now
         try:
             while waiting:
                 done = ()
@@ -242,14 +345,19 @@ def _run(points: Sequence[Point], workers: int | None, scheduler: str | None) ->
                     outcome = _failure(error, 0.0) if error else future.result()
                     future.release()  # or Dask would want it again if the worker that keeps it died
                     yield waiting.pop(future), outcome
-                tell(f"{len(points) - len(waiting)} of {len(points)} points done, {len(client.nthreads())} workers")
+                tell(
+                    f"{len(points) - len(waiting)} of {len(points)} points done, {len(client.nthreads())} workers"
+                )
         except (CancelledError, OSError) as error:
-            raise runner.LabError("The Dask scheduler went away. Finished points are kept: run the same command again.") from error
+            raise runner.LabError(
+                "The Dask scheduler went away. Finished points are kept: run the same command again."
+            ) from error
 
 
 @contextlib.contextmanager
 def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
-    """A way to the workers: those of a scheduler that runs already, or `workers` processes of our own, seen by this machine alone."""
+    """A way to the workers: those of a scheduler that runs already, or `workers` processes of our own, seen
+    by this machine alone."""
     import dask
     from distributed import Client, LocalCluster
 
@@ -257,54 +365,101 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
         try:
             client = Client(scheduler, timeout=20)
         except (OSError, ValueError) as error:
-            raise runner.LabError(f"No Dask scheduler answers at {scheduler}. Start one, or use --workers N.") from error
+            raise runner.LabError(
+                f"No Dask scheduler answers at {scheduler}. Start one, or use --workers N."
+            ) from error
         with client:
             yield client
         return
-    share = str(max(1, run_records.cores() // workers))  # of the cores, for the kernel that each worker starts
-    threads = {f"{name}_NUM_THREADS": os.environ.get(f"{name}_NUM_THREADS", share) for name in ("OMP", "MKL", "OPENBLAS", "NUMBA")}
-    settings = {"distributed.scheduler.allowed-failures": DEATHS, "distributed.scheduler.worker-saturation": 1.0}
-    with dask.config.set(settings), LocalCluster(
-        n_workers=workers, threads_per_worker=1, processes=True, host=HOST, env=threads, memory_limit=None,  # the memory is the kernel's
-        # No dashboard. Dask opens a port for it all the same, and would complain if its usual one were taken.
-        dashboard_address=None, scheduler_kwargs={"dashboard_address": f"{HOST}:0"},
-    ) as cluster, Client(cluster) as client:
+    share = str(
+        max(1, run_records.cores() // workers)
+    )  # of the cores, for the kernel that each worker starts
+    threads = {
+        f"{name}_NUM_THREADS": os.environ.get(f"{name}_NUM_THREADS", share)
+        for name in ("OMP", "MKL", "OPENBLAS", "NUMBA")
+    }
+    settings = {
+        "distributed.scheduler.allowed-failures": DEATHS,
+        "distributed.scheduler.worker-saturation": 1.0,
+    }
+    with (
+        dask.config.set(settings),
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            host=HOST,
+            env=threads,
+            memory_limit=None,  # the memory is the kernel's
+            # No dashboard. Dask opens a port for it all the same, and would complain if its usual one were
+            # taken.
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": f"{HOST}:0"},
+        ) as cluster,
+        Client(cluster) as client,
+    ):
         yield client
 
 
 # ---- gathering ----------------------------------------------------------------------------------------------------------------
 
-def gather(plan: Mapping[str, Any], points: Sequence[Point], outcomes: Sequence[Mapping[str, Any]]) -> list[Path]:
-    """Write the sweep's table, and the points' own tables as one, each with a birth certificate; return the files."""
+
+def gather(
+    plan: Mapping[str, Any], points: Sequence[Point], outcomes: Sequence[Mapping[str, Any]]
+) -> list[Path]:
+    """Write the sweep's table, and the points' own tables as one, each with a birth certificate; return the
+    files."""
     import pandas as pd
 
     parameters = points[0].parameters | plan["grid"]
     seconds = sum(outcome["seconds"] for outcome in outcomes)  # of computing, whenever it was
-    certificate = run_records.birth_certificate(parameters, points[0].chosen.get("seed") if "seed" not in plan["grid"] else None, seconds)
+    certificate = run_records.birth_certificate(
+        parameters, points[0].chosen.get("seed") if "seed" not in plan["grid"] else None, seconds
+    )
     certificate |= {"sweep": plan["name"], "notebook": plan["notebook"], "points": len(points)}
     stem = runner.OUTPUTS / points[0].scale / "sweeps" / plan["name"]
 
-    rows = [p.chosen | {name: o[name] for name in ("status", "seconds", "error")} for p, o in zip(points, outcomes)]
-    results = pd.json_normalize([outcome["results"] for outcome in outcomes])  # {"r2": {"low": 0.1}} becomes a column r2.low
+    rows = [
+        p.chosen | {name: o[name] for name in ("status", "seconds", "error")}
+        for p, o in zip(points, outcomes)
+    ]
+    results = pd.json_normalize(
+        [outcome["results"] for outcome in outcomes]
+    )  # {"r2": {"low": 0.1}} becomes a column r2.low
     results = results.map(lambda value: json.dumps(value) if isinstance(value, list) else value)
     tables = {f"{stem}.csv": _beside(pd.DataFrame(rows), results)}
     try:
-        good = [point for point, outcome in zip(points, outcomes) if outcome["status"] == "ok" and (point.folder / TABLE).exists()]
+        good = [
+            point
+            for point, outcome in zip(points, outcomes)
+            if outcome["status"] == "ok" and (point.folder / TABLE).exists()
+        ]
         found = [run_records.read_table(point.folder / TABLE) for point in good]
         if found:
-            left = pd.DataFrame([point.chosen for point, table in zip(good, found) for _ in range(len(table))])
+            left = pd.DataFrame(
+                [point.chosen for point, table in zip(good, found) for _ in range(len(table))]
+            )
             tables[f"{stem}_rows.csv.gz"] = _beside(left, pd.concat(found, ignore_index=True))
         else:  # of an earlier sweep with this name
             for old in (f"{stem}_rows.csv.gz", f"{stem}_rows.json"):
                 Path(old).unlink(missing_ok=True)
         return [run_records.write_table(table, path, certificate) for path, table in tables.items()]
     except (OSError, ValueError) as error:
-        raise runner.LabError(f"Cannot gather the tables of {plan['name']} in {runner.short(stem.parent)} ({error}).") from error
+        raise runner.LabError(
+            f"Cannot gather the tables of {plan['name']} in {runner.short(stem.parent)} ({error})."
+        ) from error
 
 
 def _beside(left: "pd.DataFrame", right: "pd.DataFrame") -> "pd.DataFrame":
-    """Two tables side by side; where both use a name for different things, the right one's column becomes result_<name>."""
+    """Two tables side by side; where both use a name for different things, the right one's column becomes
+    result_<name>."""
     import pandas as pd
 
     same = [name for name in right if name in left and (right[name] == left[name]).all()]
-    return pd.concat([left, right.drop(columns=same).rename(columns=lambda name: f"result_{name}" if name in left else name)], axis=1)
+    return pd.concat(
+        [
+            left,
+            right.drop(columns=same).rename(columns=lambda name: f"result_{name}" if name in left else name),
+        ],
+        axis=1,
+    )

@@ -1,8 +1,11 @@
-"""Drawing hints from a true expression: for training, and for experiments in which somebody knows part of the truth.
+"""Drawing hints from a true expression: for training, and for experiments in which somebody knows part of the
+truth.
 
-Each kind of knowledge has a probability of its own, so that in training none, one or all of them are there. How much is told follows NSRwH's
-code: positives and negatives have a budget of tokens, a share of the expression's length.
+Each kind of knowledge has a probability of its own, so that in training none, one or all of them are there.
+How much is told follows NSRwH's code: positives and negatives have a budget of tokens, a share of the
+expression's length.
 """
+
 from __future__ import annotations
 
 import bisect
@@ -13,9 +16,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from nsr.formulas.expressions import CONSTANT, Prefix, complexity, subtrees
-from nsr.data.templates import TreeRecipe, draw_templates
 from nsr.data.hints import ROOM, Complexity, Hint, Negative, Positive, Symmetry, in_order, structures
+from nsr.data.templates import TreeRecipe, draw_templates
+from nsr.formulas.expressions import CONSTANT, Prefix, complexity, subtrees
 from nsr.numbers.symmetry import symmetries
 
 POOL = 2048  # random templates whose subtrees may become negatives
@@ -23,14 +26,18 @@ POOL = 2048  # random templates whose subtrees may become negatives
 
 @dataclass(frozen=True)
 class HintRecipe:
-    """How hints are drawn from a true expression: the probability of each kind, and how much of it. The defaults are the published ones."""
+    """How hints are drawn from a true expression: the probability of each kind, and how much of it. The
+    defaults are the published ones."""
 
     complexity: float = 0.3
     symmetry: float = 0.2
     positives: float = 0.3
     negatives: float = 0.3
     values: float = 0.15  # of each constant in a positive that its value is told
-    share: float | None = None  # tokens of the positives, and of the negatives, per token of the expression; None: uniform in 0 … 1
+    share: float | None = (
+        # tokens of the positives, and of the negatives, per token of the expression; None: uniform in 0 … 1
+        None
+    )
     sources: int = 4  # random expressions that the negatives of an item are taken from
     room: int = ROOM  # hint tokens that the network can read
 
@@ -41,11 +48,18 @@ def random_templates(recipe: TreeRecipe) -> tuple[Prefix, ...]:
     return tuple(draw_templates(POOL, recipe, seed=3_000_003))
 
 
-def draw_hints(rng: np.random.Generator, prefix: Prefix, recipe: HintRecipe, others: Sequence[Prefix],
-               constants: tuple[float, ...] = ()) -> tuple[Hint, ...]:
+def draw_hints(
+    rng: np.random.Generator,
+    prefix: Prefix,
+    recipe: HintRecipe,
+    others: Sequence[Prefix],
+    constants: tuple[float, ...] = (),
+) -> tuple[Hint, ...]:
     """Some truth about an expression; `others` are random expressions whose subtrees may become negatives."""
     given = rng.random(4) < (recipe.symmetry, recipe.positives, recipe.negatives, recipe.complexity)
-    hints: list[Hint] = [Symmetry(*pair, holds) for pair, holds in symmetries(prefix, constants).items()] if given[0] else []
+    hints: list[Hint] = (
+        [Symmetry(*pair, holds) for pair, holds in symmetries(prefix, constants).items()] if given[0] else []
+    )
     if given[1]:
         hints += _draw_positives(rng, prefix, recipe, constants)
     if given[2]:
@@ -63,13 +77,21 @@ def fitted(hints: Iterable[Hint], room: int = ROOM) -> tuple[Hint, ...]:
     return tuple(ordered)
 
 
-def _draw_positives(rng: np.random.Generator, prefix: Prefix, recipe: HintRecipe, constants: tuple[float, ...]) -> list[Positive]:
+def _draw_positives(
+    rng: np.random.Generator, prefix: Prefix, recipe: HintRecipe, constants: tuple[float, ...]
+) -> list[Positive]:
     """Proper subtrees that are more than a leaf, the first occurrence of each."""
     places: dict[Prefix, int] = {}
     for i, tree in enumerate(subtrees(prefix)):
         if i and len(tree) > 1:
             places.setdefault(tree, i)
-    chosen = _draw_trees(rng, list(places), lambda tree: 1.0, _budget(rng, prefix, recipe), lambda pick, tree: tree in subtrees(pick))
+    chosen = _draw_trees(
+        rng,
+        list(places),
+        lambda tree: 1.0,
+        _budget(rng, prefix, recipe),
+        lambda pick, tree: tree in subtrees(pick),
+    )
     hints = []
     for tree in chosen:
         values: tuple[float | None, ...] = ()
@@ -81,12 +103,25 @@ def _draw_positives(rng: np.random.Generator, prefix: Prefix, recipe: HintRecipe
     return hints
 
 
-def _draw_negatives(rng: np.random.Generator, prefix: Prefix, recipe: HintRecipe, others: Sequence[Prefix]) -> list[Negative]:
-    """Subtrees of a few random expressions that the true one does not contain, in its variables; short ones are likelier."""
+def _draw_negatives(
+    rng: np.random.Generator, prefix: Prefix, recipe: HintRecipe, others: Sequence[Prefix]
+) -> list[Negative]:
+    """Subtrees of a few random expressions that the true one does not contain, in its variables; short ones
+    are likelier."""
     inside, known = set(structures(prefix)), set(prefix)
     pool = [tree for i in rng.integers(len(others), size=recipe.sources) for tree in structures(others[i])]
-    absent = [tree for tree in dict.fromkeys(pool) if tree not in inside and all(t in known for t in tree if t[0] == "x")]
-    chosen = _draw_trees(rng, absent, lambda tree: len(tree) ** -2.0, _budget(rng, prefix, recipe), lambda pick, tree: pick in subtrees(tree))
+    absent = [
+        tree
+        for tree in dict.fromkeys(pool)
+        if tree not in inside and all(t in known for t in tree if t[0] == "x")
+    ]
+    chosen = _draw_trees(
+        rng,
+        absent,
+        lambda tree: len(tree) ** -2.0,
+        _budget(rng, prefix, recipe),
+        lambda pick, tree: pick in subtrees(tree),
+    )
     return [Negative(tree) for tree in chosen]
 
 
@@ -94,9 +129,15 @@ def _budget(rng: np.random.Generator, prefix: Prefix, recipe: HintRecipe) -> int
     return int((rng.random() if recipe.share is None else recipe.share) * len(prefix))
 
 
-def _draw_trees(rng: np.random.Generator, trees: list[Prefix], weight: Callable[[Prefix], float], budget: int,
-                implies: Callable[[Prefix, Prefix], bool]) -> list[Prefix]:
-    """Draw among the trees that still fit into the budget of tokens; what another one implies says nothing new and is given back."""
+def _draw_trees(
+    rng: np.random.Generator,
+    trees: list[Prefix],
+    weight: Callable[[Prefix], float],
+    budget: int,
+    implies: Callable[[Prefix, Prefix], bool],
+) -> list[Prefix]:
+    """Draw among the trees that still fit into the budget of tokens; what another one implies says nothing
+    new and is given back."""
     chosen: list[Prefix] = []
     while fits := [tree for tree in trees if len(tree) <= budget - sum(map(len, chosen))]:
         sums = list(itertools.accumulate(map(weight, fits)))

@@ -1,12 +1,16 @@
-"""Hints: what somebody may know about an expression before it is found, as tokens for the hinted network (NSRwH).
+"""Hints: what somebody may know about an expression before it is found, as tokens for the hinted network
+(NSRwH).
 
 Four kinds of knowledge, in the order in which they are written:
 
-    <hints>  x1~x2 x1≁x3  <includes> sin mul C ≈2 x1 </includes>  <excludes> exp x2 </excludes>  length=9  </hints>
+    <hints>  x1~x2 x1≁x3  <includes> sin mul C ≈2 x1 </includes>  <excludes> exp x2 </excludes>  length=9
+    </hints>
              symmetry     positives, perhaps with values          negatives                     complexity
 
-No hints at all are `<hints> </hints>`. What each kind means, and where that differs from the published code, is said at its class.
+No hints at all are `<hints> </hints>`. What each kind means, and where that differs from the published code,
+is said at its class.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -17,12 +21,27 @@ from functools import lru_cache
 
 from nsr.formulas.equivalence import strip
 from nsr.formulas.expressions import (
-    CONSTANT, PAD, VARIABLES, ExpressionError, Prefix, Token, Vocabulary, check, subtrees,
+    CONSTANT,
+    PAD,
+    VARIABLES,
+    ExpressionError,
+    Prefix,
+    Token,
+    Vocabulary,
+    check,
+    subtrees,
 )
 from nsr.formulas.notation import to_infix
 from nsr.numbers.symmetry import symmetries
 
-BEGIN, FINISH, INCLUDES, INCLUDED, EXCLUDES, EXCLUDED = "<hints>", "</hints>", "<includes>", "</includes>", "<excludes>", "</excludes>"
+BEGIN, FINISH, INCLUDES, INCLUDED, EXCLUDES, EXCLUDED = (
+    "<hints>",
+    "</hints>",
+    "<includes>",
+    "</includes>",
+    "<excludes>",
+    "</excludes>",
+)
 LONGEST = 40  # lengths above are all written as this one
 ROOM = 128  # hint tokens that a network can read, unless its recipe says otherwise
 _MANTISSAS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
@@ -36,9 +55,11 @@ class HintError(ValueError):
 
 # ----------------------------------------------------------------------------------------------------- the kinds of knowledge
 
+
 @dataclass(frozen=True)
 class Complexity:
-    """The number of tokens of the expression, as the paper defines it (the published code counts the nodes of sympy's tree)."""
+    """The number of tokens of the expression, as the paper defines it (the published code counts the nodes of
+    sympy's tree)."""
 
     length: int
 
@@ -68,7 +89,9 @@ class Symmetry:
     def __post_init__(self) -> None:
         pair = (self.first, self.second)
         if self.first == self.second or any(v not in VARIABLES for v in pair):
-            raise HintError(f"symmetry between {self.first!r} and {self.second!r}: name two different variables of x1 … x{len(VARIABLES)}")
+            raise HintError(
+                f"symmetry between {self.first!r} and {self.second!r}: name two different variables of x1 … x{len(VARIABLES)}"
+            )
         for name, value in zip(("first", "second"), sorted(pair, key=VARIABLES.index)):
             object.__setattr__(self, name, value)
 
@@ -77,7 +100,9 @@ class Symmetry:
 
     def true_of(self, prefix: Prefix, constants: tuple[float, ...] = ()) -> bool:
         """A variable that does not occur is symmetric to another one that does not, and to no other."""
-        found = symmetries(prefix, constants).get((self.first, self.second), self.first not in prefix and self.second not in prefix)
+        found = symmetries(prefix, constants).get(
+            (self.first, self.second), self.first not in prefix and self.second not in prefix
+        )
         return found == self.holds
 
     def __str__(self) -> str:
@@ -86,9 +111,11 @@ class Symmetry:
 
 @dataclass(frozen=True)
 class Positive:
-    """A subtree of the expression, token by token, with C for its constants; some of them perhaps with a value, to about one figure.
+    """A subtree of the expression, token by token, with C for its constants; some of them perhaps with a
+    value, to about one figure.
 
-    `values` has one number or None for each C; empty if nothing is known. Values are moved to the nearest of `VALUES`.
+    `values` has one number or None for each C; empty if nothing is known. Values are moved to the nearest of
+    `VALUES`.
 
     >>> Positive(("sin", "mul", "C", "x1"), (2.13,)).words()
     ('<includes>', 'sin', 'mul', 'C', '≈2', 'x1', '</includes>')
@@ -100,7 +127,9 @@ class Positive:
     def __post_init__(self) -> None:
         n = _checked(self.tree, "positive").count(CONSTANT)
         if self.values and len(self.values) != n:
-            raise HintError(f"the positive {' '.join(self.tree)} has {n} constants, but {len(self.values)} values")
+            raise HintError(
+                f"the positive {' '.join(self.tree)} has {n} constants, but {len(self.values)} values"
+            )
         known = tuple(None if v is None else rounded(v) for v in self.values)
         object.__setattr__(self, "values", known if any(v is not None for v in known) else ())
 
@@ -130,7 +159,9 @@ class Negative:
 
     def __post_init__(self) -> None:
         if CONSTANT in _checked(self.tree, "negative"):
-            raise HintError(f"the negative {' '.join(self.tree)} has a constant; negatives speak of structure only: leave it out")
+            raise HintError(
+                f"the negative {' '.join(self.tree)} has a constant; negatives speak of structure only: leave it out"
+            )
 
     def words(self) -> tuple[str, ...]:
         return (EXCLUDES, *self.tree, EXCLUDED)
@@ -179,13 +210,31 @@ def structures(prefix: Prefix) -> tuple[Prefix, ...]:
 
 # -------------------------------------------------------------------------------------------------------------------- tokens
 
+
 @lru_cache(maxsize=32)
 def hint_words(vocabulary: Vocabulary) -> tuple[str, ...]:
     """All words of hints about a vocabulary's expressions in the order of their ids; <pad> is 0."""
-    pairs = [Symmetry(a, b, holds).words()[0] for holds in (True, False) for a, b in itertools.combinations(vocabulary.variables, 2)]
+    pairs = [
+        Symmetry(a, b, holds).words()[0]
+        for holds in (True, False)
+        for a, b in itertools.combinations(vocabulary.variables, 2)
+    ]
     lengths = [f"length={n}" for n in range(1, LONGEST + 1)]
-    return (PAD, BEGIN, FINISH, INCLUDES, INCLUDED, EXCLUDES, EXCLUDED, *lengths, *pairs, *(f"≈{v:g}" for v in VALUES), CONSTANT,
-            *vocabulary.variables, *vocabulary.operators)
+    return (
+        PAD,
+        BEGIN,
+        FINISH,
+        INCLUDES,
+        INCLUDED,
+        EXCLUDES,
+        EXCLUDED,
+        *lengths,
+        *pairs,
+        *(f"≈{v:g}" for v in VALUES),
+        CONSTANT,
+        *vocabulary.variables,
+        *vocabulary.operators,
+    )
 
 
 @lru_cache(maxsize=32)
@@ -194,8 +243,13 @@ def _ids(vocabulary: Vocabulary) -> dict[str, int]:
 
 
 def in_order(hints: Iterable[Hint]) -> tuple[Hint, ...]:
-    """Hints in the order in which they are written: by kind, trees by length and then alphabetically, nothing twice."""
-    return tuple(sorted(dict.fromkeys(hints), key=lambda hint: (_ORDER.index(type(hint)), len(hint.words()), hint.words())))
+    """Hints in the order in which they are written: by kind, trees by length and then alphabetically, nothing
+    twice."""
+    return tuple(
+        sorted(
+            dict.fromkeys(hints), key=lambda hint: (_ORDER.index(type(hint)), len(hint.words()), hint.words())
+        )
+    )
 
 
 def encode(hints: Iterable[Hint], vocabulary: Vocabulary) -> tuple[int, ...]:
@@ -210,8 +264,10 @@ def encode(hints: Iterable[Hint], vocabulary: Vocabulary) -> tuple[int, ...]:
         words = hint.words()
         unknown = [word for word in words if word not in ids]
         if unknown:
-            raise HintError(f"{unknown[0]!r} in the hint {' '.join(words)} is no word of a network for {vocabulary.name} "
-                            f"with {vocabulary.n_variables} variables")
+            raise HintError(
+                f"{unknown[0]!r} in the hint {' '.join(words)} is no word of a network for {vocabulary.name} "
+                f"with {vocabulary.n_variables} variables"
+            )
         out += words
     return tuple(ids[word] for word in (*out, FINISH))
 
@@ -234,7 +290,12 @@ def _read(words: Iterator[str]) -> Iterator[Hint]:
                 yield Negative(tree)
             else:
                 after = [*inside[1:], ""]
-                yield Positive(tree, tuple(float(b[1:]) if b[:1] == "≈" else None for a, b in zip(inside, after) if a == CONSTANT))
+                yield Positive(
+                    tree,
+                    tuple(
+                        float(b[1:]) if b[:1] == "≈" else None for a, b in zip(inside, after) if a == CONSTANT
+                    ),
+                )
         elif word.startswith("length="):
             yield Complexity(int(word.removeprefix("length=")))
         elif "~" in word or "≁" in word:

@@ -2,9 +2,10 @@
 
     template e_templ ──► e* = e_templ with constants ──► supports [lo_j, hi_j] ──► points x_ij ~ U(lo_j, hi_j), y_i = e*(x_i)
 
-Where constants may stand follows the paper's text (saturation.py).  How many are drawn, and from which distributions, follows
-NSRwH's code (number u with probability ∝ 1/(u+1), u < min(places, 6)).
+Where constants may stand follows the paper's text (saturation.py).  How many are drawn, and from which
+distributions, follows NSRwH's code (number u with probability ∝ 1/(u+1), u < min(places, 6)).
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -13,16 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from nsr.formulas.equivalence import canonical
-from nsr.numbers.compiling import COMPILE
-from nsr.formulas.expressions import SIMPLIFIED, Prefix, Template, Vocabulary
-from nsr.numbers.interpreter import OPCODES, run
 from nsr.formulas.constant_places import ALWAYS, saturate
+from nsr.formulas.equivalence import canonical
+from nsr.formulas.expressions import SIMPLIFIED, Prefix, Template, Vocabulary
+from nsr.numbers.compiling import COMPILE
+from nsr.numbers.interpreter import OPCODES, run
 
 
 @dataclass(frozen=True)
 class ItemRecipe:
-    """How constants, supports and points are drawn (Table "Hyperparameters in NeSymReS's dataset generation")."""
+    """How constants, supports and points are drawn (Table "Hyperparameters in NeSymReS's dataset
+    generation")."""
 
     max_constants: int = 6  # as in the paper; the published rule then draws at most one fewer
     mul_low: float = 0.05  # c_mul ~ LU(0.05, 10)
@@ -33,12 +35,28 @@ class ItemRecipe:
     support_high: float = 10.0
     support_width: float = 1.0
     y_limit: float = 65504.0  # points with a larger |y| are invalid: half precision ends there
-    valid_share: float = 0.2  # at least this share of the points drawn must be valid, else other supports are tried
+    valid_share: float = (
+        0.2  # at least this share of the points drawn must be valid, else other supports are tried
+    )
     attempts: int = 5  # supports tried before the constants are drawn anew
 
     def numbers(self) -> np.ndarray:
-        return np.array([self.max_constants, self.mul_low, self.mul_high, self.add_low, self.add_high, self.support_low,
-                         self.support_high, self.support_width, self.y_limit, self.valid_share, self.attempts], np.float64)
+        return np.array(
+            [
+                self.max_constants,
+                self.mul_low,
+                self.mul_high,
+                self.add_low,
+                self.add_high,
+                self.support_low,
+                self.support_high,
+                self.support_width,
+                self.y_limit,
+                self.valid_share,
+                self.attempts,
+            ],
+            np.float64,
+        )
 
 
 class TemplateBank:
@@ -63,10 +81,19 @@ class TemplateBank:
         self.max_tokens = max(len(i) for i in ids)
         self.max_places = max(len(s.additive) for s in saturated)
         self.arrays = (
-            offsets(ids), flat(ids), flat([OPCODES[t] for t in s.tokens] for s in saturated),
-            flat([g + first if g >= 0 else ALWAYS for g in s.guards] for s, first in zip(saturated, first_group)),
-            offsets(groups), flat([p for p, _ in g] for g in groups), flat([sign for _, sign in g] for g in groups),
-            offsets([s.additive for s in saturated]), flat(s.additive for s in saturated), first_group.astype(np.int64),
+            offsets(ids),
+            flat(ids),
+            flat([OPCODES[t] for t in s.tokens] for s in saturated),
+            flat(
+                [g + first if g >= 0 else ALWAYS for g in s.guards]
+                for s, first in zip(saturated, first_group)
+            ),
+            offsets(groups),
+            flat([p for p, _ in g] for g in groups),
+            flat([sign for _, sign in g] for g in groups),
+            offsets([s.additive for s in saturated]),
+            flat(s.additive for s in saturated),
+            first_group.astype(np.int64),
             np.array([[f"x{d + 1}" in t for d in range(vocabulary.n_variables)] for t in self.templates]),
         )
 
@@ -101,13 +128,21 @@ class Items:
         return tuple(row[~np.isnan(row)].tolist())
 
     def targets(self) -> list[Prefix]:
-        """What a network learns to write: the expressions, with products of constants joined where there are any."""
+        """What a network learns to write: the expressions, with products of constants joined where there are
+        any."""
         prefixes = [self.prefix(i) for i in range(len(self))]
         return prefixes if self.vocabulary.name == SIMPLIFIED.name else [canonical(p) for p in prefixes]
 
 
-def sample_items(bank: TemplateBank, rng: np.random.Generator, n_items: int | None = None, n_points: int = 100,
-                 recipe: ItemRecipe = ItemRecipe(), templates: Sequence[int] | None = None, tries: int = 4) -> Items:
+def sample_items(
+    bank: TemplateBank,
+    rng: np.random.Generator,
+    n_items: int | None = None,
+    n_points: int = 100,
+    recipe: ItemRecipe = ItemRecipe(),
+    templates: Sequence[int] | None = None,
+    tries: int = 4,
+) -> Items:
     """Draw items: from random templates of the bank (n_items), or one from each given template.
 
     A random template whose items are invalid `tries` times is replaced by another; a given one raises.
@@ -125,20 +160,59 @@ def sample_items(bank: TemplateBank, rng: np.random.Generator, n_items: int | No
     rounds = 0
     pending = np.arange(B)
     while len(pending):
-        ok = _draw(rng, pending, chosen, *bank.arrays, recipe.numbers(), tries, ids, lengths, constants, supports, X, y)
+        ok = _draw(
+            rng,
+            pending,
+            chosen,
+            *bank.arrays,
+            recipe.numbers(),
+            tries,
+            ids,
+            lengths,
+            constants,
+            supports,
+            X,
+            y,
+        )
         pending = pending[~ok]
         if len(pending) and (templates is not None or rounds > 100):
-            raise ValueError(f"no valid points for template {bank.templates[chosen[pending[0]]]} in {tries} tries: "
-                             f"its values are undefined or beyond ±{recipe.y_limit:g} almost everywhere")
+            raise ValueError(
+                f"no valid points for template {bank.templates[chosen[pending[0]]]} in {tries} tries: "
+                f"its values are undefined or beyond ±{recipe.y_limit:g} almost everywhere"
+            )
         chosen[pending] = rng.integers(len(bank), size=len(pending))
         rounds += 1
     width = int(lengths.max())
-    return Items(bank.vocabulary, chosen, ids[:, :width], lengths, constants, supports, X.transpose(0, 2, 1), y)
+    return Items(
+        bank.vocabulary, chosen, ids[:, :width], lengths, constants, supports, X.transpose(0, 2, 1), y
+    )
 
 
 @njit(**COMPILE)
-def _draw(rng, rows, chosen, token_at, token_ids, token_ops, token_guards, group_at, group_places, group_signs, place_at,
-          place_additive, first_group, used, numbers, tries, ids, lengths, constants, supports, X, y):
+def _draw(
+    rng,
+    rows,
+    chosen,
+    token_at,
+    token_ids,
+    token_ops,
+    token_guards,
+    group_at,
+    group_places,
+    group_signs,
+    place_at,
+    place_additive,
+    first_group,
+    used,
+    numbers,
+    tries,
+    ids,
+    lengths,
+    constants,
+    supports,
+    X,
+    y,
+):
     """Fill the given rows; returns which of them became valid items."""
     max_constants, attempts = int(numbers[0]), int(numbers[10])
     D, P = X.shape[1], X.shape[2]
@@ -150,7 +224,15 @@ def _draw(rng, rows, chosen, token_at, token_ids, token_ops, token_guards, group
         n_places = place_at[t + 1] - place_at[t]
         in_use, place_value = np.zeros(n_places, np.bool_), np.zeros(n_places)
         for _ in range(tries):
-            _draw_constants(rng, n_places, place_additive[place_at[t]:place_at[t + 1]], max_constants, numbers, in_use, place_value)
+            _draw_constants(
+                rng,
+                n_places,
+                place_additive[place_at[t] : place_at[t + 1]],
+                max_constants,
+                numbers,
+                in_use,
+                place_value,
+            )
             # write the tokens whose guards are on, and the value of each C among them
             length, k = 0, 0
             for i in range(token_at[t], token_at[t + 1]):
@@ -171,7 +253,18 @@ def _draw(rng, rows, chosen, token_at, token_ids, token_ops, token_guards, group
             constants[row, :] = np.nan
             constants[row, :k] = values[:k]
             for _ in range(attempts):
-                if _draw_points(rng, program[:length], values[:k], used[t], numbers, supports[row], X[row], y[row], stack, block):
+                if _draw_points(
+                    rng,
+                    program[:length],
+                    values[:k],
+                    used[t],
+                    numbers,
+                    supports[row],
+                    X[row],
+                    y[row],
+                    stack,
+                    block,
+                ):
                     ok[r] = True
                     break
             if ok[r]:
@@ -193,19 +286,24 @@ def _draw_constants(rng, n_places, additive, max_constants, numbers, in_use, val
     while count < most - 1 and ticket >= 1.0 / (count + 1):
         ticket -= 1.0 / (count + 1)
         count += 1
-    for n in range(count):
+    for _ in range(count):
         p = int(rng.random() * n_places)
         while in_use[p]:
             p = int(rng.random() * n_places)
         in_use[p] = True
         u = rng.random()
-        v = numbers[3] + (numbers[4] - numbers[3]) * u if additive[p] else numbers[1] * (numbers[2] / numbers[1]) ** u
+        v = (
+            numbers[3] + (numbers[4] - numbers[3]) * u
+            if additive[p]
+            else numbers[1] * (numbers[2] / numbers[1]) ** u
+        )
         value[p] = np.round(v * 1000.0) / 1000.0
 
 
 @njit(**COMPILE)
 def _draw_points(rng, program, values, used, numbers, support, X, y, stack, block):
-    """One attempt: draw supports, then blocks of points until enough are valid; False if too few are, or y is constant."""
+    """One attempt: draw supports, then blocks of points until enough are valid; False if too few are, or y is
+    constant."""
     D, P = X.shape
     low, high, width, limit = numbers[5], numbers[6], numbers[7], numbers[8]
     X[:, :] = 0.0

@@ -1,12 +1,14 @@
-"""The AI-Feynman equations with at most five variables: 92 laws from Feynman's Lectures, in physical names and with their ranges.
+"""The AI-Feynman equations with at most five variables: 92 laws from Feynman's Lectures, in physical names
+and with their ranges.
 
 The list is that of Udrescu and Tegmark (2020); names, words and layout are ours. A line of the table reads
 
     lecture | what it says | formula | variable low high, variable low high, …
 
-and its variables become x1, x2, … in the order of the last column. The list in common use breaks II.13.17, where the current I was read
-as the imaginary unit; here it is a current.
+and its variables become x1, x2, … in the order of the last column. The list in common use breaks II.13.17,
+where the current I was read as the imaginary unit; here it is a current.
 """
+
 from __future__ import annotations
 
 import re
@@ -15,17 +17,19 @@ from functools import cache, cached_property
 
 import numpy as np
 
-from nsr.formulas.expressions import CONSTANT, Prefix
-from nsr.numbers.fitting import fit_constants
-from nsr.formulas.parsing import Parsed, parse
 from nsr.data.problems import Problem
-from nsr.numbers.simplification import is_strained
-from nsr.numbers.simplification import simplify
 from nsr.data.rescaling import Units
+from nsr.formulas.expressions import CONSTANT, Prefix
+from nsr.formulas.parsing import Parsed, parse
+from nsr.numbers.fitting import fit_constants
+from nsr.numbers.simplification import is_strained, simplify
 
 MAX_VARIABLES = 5
 N_EQUATIONS = 92
-EXACT, LARGEST = 1e-10, 1e3  # what a formula of the right form may leave of the variance, by rounding; and its largest constant
+EXACT, LARGEST = (
+    1e-10,
+    1e3,
+)  # what a formula of the right form may leave of the variance, by rounding; and its largest constant
 
 _TABLE = """
 I.6.20a   | normal distribution, standard | exp(-theta**2/2)/sqrt(2*pi) | theta 1 3
@@ -125,7 +129,8 @@ III.21.20 | current of a superconductor | -rho*q*A/m | rho 1 5, q 1 5, A 1 5, m 
 
 @dataclass(frozen=True)
 class Equation:
-    """One law: where it stands in the lectures, in words and as a formula, its variables in order and their ranges."""
+    """One law: where it stands in the lectures, in words and as a formula, its variables in order and their
+    ranges."""
 
     lecture: str
     law: str
@@ -141,19 +146,40 @@ class Equation:
         (('div', 'mul', 'C', 'mul', 'x1', 'x2', 'C'), (3.0, 2.0))
         """
         number = {name: f"x{i}" for i, name in enumerate(self.names, start=1)}
-        return parse(re.sub(r"[A-Za-z]\w*", lambda word: number.get(word[0], word[0]), _without_tanh(self.formula)))
+        return parse(
+            re.sub(r"[A-Za-z]\w*", lambda word: number.get(word[0], word[0]), _without_tanh(self.formula))
+        )
 
-    def problem(self, rng: np.random.Generator, n_points: int = 100, n_fresh: int = 100, noise: float = 0.0) -> Problem:
-        """Points of the law, uniform in its ranges; `noise` is a share of y's standard deviation, on the given points only."""
+    def problem(
+        self, rng: np.random.Generator, n_points: int = 100, n_fresh: int = 100, noise: float = 0.0
+    ) -> Problem:
+        """Points of the law, uniform in its ranges; `noise` is a share of y's standard deviation, on the
+        given points only."""
         prefix, constants = self.parsed
-        return Problem.from_expression(prefix, constants, rng=rng, n_points=n_points, n_fresh=n_fresh, support=self.ranges,
-                                       n_variables=len(self.names), noise=noise, name=f"feynman-{self.lecture}")
+        return Problem.from_expression(
+            prefix,
+            constants,
+            rng=rng,
+            n_points=n_points,
+            n_fresh=n_fresh,
+            support=self.ranges,
+            n_variables=len(self.names),
+            noise=noise,
+            name=f"feynman-{self.lecture}",
+        )
 
-    def has_form(self, prefix: Prefix, constants: tuple[float, ...] = (), units: Units | None = None, n_points: int = 500) -> bool:
-        """Whether the law is this expression with some constants: fitted to its clean values, nothing is left, and none is enormous or
-        tiny but a summand before the whole, which some programs always write.
+    def has_form(
+        self,
+        prefix: Prefix,
+        constants: tuple[float, ...] = (),
+        units: Units | None = None,
+        n_points: int = 500,
+    ) -> bool:
+        """Whether the law is this expression with some constants: fitted to its clean values, nothing is
+        left, and none is enormous or tiny but a summand before the whole, which some programs always write.
 
-        `constants` are where to start from, and those that meet are one; `units` are those of the expression, if not the law's own.
+        `constants` are where to start from, and those that meet are one; `units` are those of the expression,
+        if not the law's own.
 
         >>> lens = next(e for e in equations() if e.lecture == "I.27.6")  # 1 / (1/d1 + n/d2)
         >>> lens.has_form(parse("x1*x2/(x2 + x1*x3)")[0]), lens.has_form(parse("x1*x2/(x2 + x3)")[0])
@@ -163,7 +189,9 @@ class Equation:
         problem = units.problem(problem) if units else problem
         prefix, constants = simplify(prefix, constants) if constants else (prefix, ())
         fit = fit_constants(prefix, problem.X, problem.y, initial=constants or None)
-        return 1.0 - fit.r2 <= EXACT and not is_strained(fit.constants[prefix[:2] == ("add", CONSTANT) :], LARGEST)
+        return 1.0 - fit.r2 <= EXACT and not is_strained(
+            fit.constants[prefix[:2] == ("add", CONSTANT) :], LARGEST
+        )
 
 
 @cache
@@ -174,7 +202,9 @@ def equations() -> tuple[Equation, ...]:
     (92, 'm0/sqrt(1 - v**2/c**2)')
     """
     rows = [[cell.strip() for cell in line.split("|")] for line in _TABLE.strip().splitlines()]
-    return tuple(Equation(lecture, law, formula, *_variables(ranges)) for lecture, law, formula, ranges in rows)
+    return tuple(
+        Equation(lecture, law, formula, *_variables(ranges)) for lecture, law, formula, ranges in rows
+    )
 
 
 def _variables(text: str) -> tuple[tuple[str, ...], tuple[tuple[float, float], ...]]:
@@ -192,9 +222,7 @@ def _without_tanh(formula: str) -> str:
     before, found, rest = formula.partition("tanh(")
     if not found:
         return formula
-    depth = 1
-    for end, character in enumerate(rest):
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if depth == 0:
-            break
-    return f"{before}(1 - 2/(exp(2*({rest[:end]})) + 1)){rest[end + 1:]}"
+    depth, end = 1, 0
+    while depth := depth + {"(": 1, ")": -1}.get(rest[end], 0):
+        end += 1
+    return f"{before}(1 - 2/(exp(2*({rest[:end]})) + 1)){rest[end + 1 :]}"

@@ -1,8 +1,10 @@
 """Practical test sets: AI-Feynman, only_five_variables_nc and black-box data.
 
-None of them is committed. AI-Feynman is our own table of laws, only_five_variables_nc is drawn by our generator (or read from NSRwH's
-CSV by path), black-box data are read from a folder in the layout of pmlb's cache, which the pmlb package fills for who has a network.
+None of them is committed. AI-Feynman is our own table of laws, only_five_variables_nc is drawn by our
+generator (or read from NSRwH's CSV by path), black-box data are read from a folder in the layout of pmlb's
+cache, which the pmlb package fills for who has a network.
 """
+
 from __future__ import annotations
 
 import csv
@@ -26,16 +28,43 @@ from nsr.formulas.expressions import FULL, Prefix, variables
 from nsr.formulas.parsing import parse
 from nsr.numbers.evaluation import evaluate
 
-
 SETS = ("feynman", "only_five_variables_nc", "black_box")
 TESTSETS, PMLB = "testsets", "pmlb"
 BLACK_BOX = (
-    "1027_ESL", "1029_LEV", "1030_ERA", "1096_FacultySalaries", "192_vineyard", "210_cloud", "228_elusage", "485_analcatdata_vehicle",
-    "519_vinnie", "523_analcatdata_neavote", "529_pollen", "556_analcatdata_apnea2", "557_analcatdata_apnea1", "579_fri_c0_250_5",
-    "594_fri_c2_100_5", "596_fri_c2_250_5", "597_fri_c2_500_5", "599_fri_c2_1000_5", "601_fri_c1_250_5", "609_fri_c0_1000_5",
-    "611_fri_c3_100_5", "612_fri_c1_1000_5", "613_fri_c3_250_5", "617_fri_c3_500_5", "624_fri_c0_100_5", "628_fri_c3_1000_5",
-    "631_fri_c1_500_5", "649_fri_c0_500_5", "656_fri_c1_100_5", "663_rabe_266", "678_visualizing_environmental", "687_sleuth_ex1605",
-    "690_visualizing_galaxy", "712_chscase_geyser1",
+    "1027_ESL",
+    "1029_LEV",
+    "1030_ERA",
+    "1096_FacultySalaries",
+    "192_vineyard",
+    "210_cloud",
+    "228_elusage",
+    "485_analcatdata_vehicle",
+    "519_vinnie",
+    "523_analcatdata_neavote",
+    "529_pollen",
+    "556_analcatdata_apnea2",
+    "557_analcatdata_apnea1",
+    "579_fri_c0_250_5",
+    "594_fri_c2_100_5",
+    "596_fri_c2_250_5",
+    "597_fri_c2_500_5",
+    "599_fri_c2_1000_5",
+    "601_fri_c1_250_5",
+    "609_fri_c0_1000_5",
+    "611_fri_c3_100_5",
+    "612_fri_c1_1000_5",
+    "613_fri_c3_250_5",
+    "617_fri_c3_500_5",
+    "624_fri_c0_100_5",
+    "628_fri_c3_1000_5",
+    "631_fri_c1_500_5",
+    "649_fri_c0_500_5",
+    "656_fri_c1_100_5",
+    "663_rabe_266",
+    "678_visualizing_environmental",
+    "687_sleuth_ex1605",
+    "690_visualizing_galaxy",
+    "712_chscase_geyser1",
     "banana",  # the paper's 35th: two classes, ±1, treated as numbers
 )
 TEST_SHARE = 0.25  # of the rows of black-box data, as in SRBench
@@ -43,20 +72,32 @@ _FRESH = 3_000_017  # streams that no training set and no other test set uses
 
 
 def folder_of(kind: str) -> Path:
-    """The folder with `testsets` or `pmlb`: $NSR_TESTSETS or $NSR_PMLB, else ../shared/<kind> beside the project, else outputs/<kind>."""
+    """The folder with `testsets` or `pmlb`: $NSR_TESTSETS or $NSR_PMLB, else ../shared/<kind> beside the
+    project, else outputs/<kind>."""
     chosen = os.environ.get(f"NSR_{kind.upper()}")
     places = [Path(chosen)] if chosen else [ROOT.parent / "shared" / kind, OUTPUTS / kind]
     found = next((place for place in places if place.is_dir()), None)
     if found is None:
         fetched = "; or pip install pmlb, which fetches them as they are asked for" if kind == PMLB else ""
-        raise FileNotFoundError(f"There is no folder {' or '.join(map(short, places))} with the data. "
-                                f"Set the environment variable NSR_{kind.upper()} to where they are{fetched}.")
+        raise FileNotFoundError(
+            f"There is no folder {' or '.join(map(short, places))} with the data. "
+            f"Set the environment variable NSR_{kind.upper()} to where they are{fetched}."
+        )
     return found
 
 
-def practical_set(name: str, *, seed: int = 0, n_points: int = 100, n_fresh: int = 100, noise: float = 0.0, limit: int | None = None,
-                  path: Path | str | None = None) -> list[Problem]:
-    """The problems of a set; `limit` takes at most so many, evenly spread; `noise` is a share of y's deviation, on given points.
+def practical_set(
+    name: str,
+    *,
+    seed: int = 0,
+    n_points: int = 100,
+    n_fresh: int = 100,
+    noise: float = 0.0,
+    limit: int | None = None,
+    path: Path | str | None = None,
+) -> list[Problem]:
+    """The problems of a set; `limit` takes at most so many, evenly spread; `noise` is a share of y's
+    deviation, on given points.
 
     >>> [problem.name for problem in practical_set("feynman", limit=2)]
     ['feynman-I.6.20a', 'feynman-I.50.26']
@@ -69,7 +110,10 @@ def practical_set(name: str, *, seed: int = 0, n_points: int = 100, n_fresh: int
         makers = [(n, lambda rng, n=n: black_box_problem(n, rng, noise, path)) for n in BLACK_BOX]
     else:
         rows = _listed(Path(path)) if path else _five_variable_templates(100, seed)
-        makers = [(str(i), lambda rng, i=i, row=row: _sampled(f"five-{i}", *row, rng, n_points, n_fresh, noise)) for i, row in enumerate(rows)]
+        makers = [
+            (str(i), lambda rng, i=i, row=row: _sampled(f"five-{i}", *row, rng, n_points, n_fresh, noise))
+            for i, row in enumerate(rows)
+        ]
     n = len(makers) if limit is None else min(limit, len(makers))
     chosen = [round(i * len(makers) / n) for i in range(n)]
     return [makers[i][1](_stream(name, makers[i][0], seed)) for i in chosen]
@@ -81,12 +125,19 @@ def _stream(test_set: str, problem: str, seed: int) -> np.random.Generator:
 
 
 @lru_cache(maxsize=4)  # one draw in two hundred has five variables
-def _five_variable_templates(n: int, seed: int, recipe: TreeRecipe = TreeRecipe(FULL, 3, 6)) -> list[tuple[Prefix, tuple, tuple]]:
-    """n different templates of p_E with exactly five variables, no constants, on (−10, 10), that have values there."""
+def _five_variable_templates(
+    n: int, seed: int, recipe: TreeRecipe = TreeRecipe(FULL, 3, 6)
+) -> list[tuple[Prefix, tuple, tuple]]:
+    """n different templates of p_E with exactly five variables, no constants, on (−10, 10), that have values
+    there."""
     found: dict[Prefix, None] = {}
     check = np.random.default_rng([_FRESH, seed]).uniform(-10, 10, (2000, 5))
     for template in template_stream(recipe, _FRESH + seed):
-        if template not in found and len(variables(template)) == 5 and np.mean(np.abs(evaluate(template, check)) < HALF_MAX) > 0.02:
+        if (
+            template not in found
+            and len(variables(template)) == 5
+            and np.mean(np.abs(evaluate(template, check)) < HALF_MAX) > 0.02
+        ):
             found[template] = None
             if len(found) == n:
                 break
@@ -100,13 +151,28 @@ def _listed(path: Path, n: int = 100) -> list[tuple[Prefix, tuple, tuple]]:
         for row in itertools.islice(csv.DictReader(file), n):
             prefix, constants = parse(re.sub(r"Abs\(([^()]*)\)", r"sqrt(pow2(\1))", row["eq"]))
             ranges = json.loads(row["support"].replace("'", '"'))
-            rows.append((prefix, constants, tuple((float(ranges[v]["min"]), float(ranges[v]["max"])) for v in sorted(ranges))))
+            rows.append(
+                (
+                    prefix,
+                    constants,
+                    tuple((float(ranges[v]["min"]), float(ranges[v]["max"])) for v in sorted(ranges)),
+                )
+            )
     return rows
 
 
-def _sampled(name: str, prefix: Prefix, constants: Sequence[float], support: Sequence[tuple[float, float]], rng: np.random.Generator,
-             n_points: int, n_fresh: int, noise: float) -> Problem:
-    """Points of an expression that may be defined in a small part of its support only: drawn until there are enough."""
+def _sampled(
+    name: str,
+    prefix: Prefix,
+    constants: Sequence[float],
+    support: Sequence[tuple[float, float]],
+    rng: np.random.Generator,
+    n_points: int,
+    n_fresh: int,
+    noise: float,
+) -> Problem:
+    """Points of an expression that may be defined in a small part of its support only: drawn until there are
+    enough."""
     wanted, D = n_points + n_fresh, len(support)
     X, y = np.empty((0, D)), np.empty(0)
     for _ in range(200):
@@ -115,12 +181,21 @@ def _sampled(name: str, prefix: Prefix, constants: Sequence[float], support: Seq
         good = np.abs(values) < HALF_MAX  # false for nan
         X, y = np.concatenate([X, block[good]])[:wanted], np.concatenate([y, values[good]])[:wanted]
         if len(y) == wanted:
-            return Problem(X[:n_points], noisy(y[:n_points], noise, rng), name, prefix, tuple(constants), X[n_points:], y[n_points:])
+            return Problem(
+                X[:n_points],
+                noisy(y[:n_points], noise, rng),
+                name,
+                prefix,
+                tuple(constants),
+                X[n_points:],
+                y[n_points:],
+            )
     raise ProblemError(f"{name}: only {len(y)} of {wanted} points have a value on its support")
 
 
 def black_box_data(name: str, folder: Path | str | None = None) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """X (P, D), y (P,) and the column names of <folder>/<name>/<name>.tsv.gz; pmlb fetches it if the package is there."""
+    """X (P, D), y (P,) and the column names of <folder>/<name>/<name>.tsv.gz; pmlb fetches it if the package
+    is there."""
     import pandas as pd
 
     try:
@@ -134,14 +209,18 @@ def black_box_data(name: str, folder: Path | str | None = None) -> tuple[np.ndar
         try:
             pmlb = importlib.import_module("pmlb")
         except ImportError:
-            raise FileNotFoundError(f"{name} is not in {short(home)}. Set NSR_PMLB to a folder with pmlb's data, or pip install pmlb to "
-                                    "fetch them.") from None
+            raise FileNotFoundError(
+                f"{name} is not in {short(home)}. Set NSR_PMLB to a folder with pmlb's data, or pip install pmlb to "
+                "fetch them."
+            ) from None
         table = pmlb.fetch_data(name, local_cache_dir=str(home))
     inputs = table.drop(columns="target")
     return inputs.to_numpy(float), table["target"].to_numpy(float), list(inputs.columns)
 
 
-def black_box_problem(name: str, rng: np.random.Generator, noise: float = 0.0, folder: Path | str | None = None) -> Problem:
+def black_box_problem(
+    name: str, rng: np.random.Generator, noise: float = 0.0, folder: Path | str | None = None
+) -> Problem:
     """A data set split at random: three quarters of the rows are given, the rest judge."""
     X, y, _ = black_box_data(name, folder)
     rows = rng.permutation(len(y))

@@ -1,7 +1,10 @@
-"""A problem: points (X, y), perhaps the expression behind them, and fresh points of the same support to report on.
+"""A problem: points (X, y), perhaps the expression behind them, and fresh points of the same support to
+report on.
 
-Data that no search can work with are refused here, in a sentence, before any search starts. Letters: P points, D variables.
+Data that no search can work with are refused here, in a sentence, before any search starts. Letters: P
+points, D variables.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -68,19 +71,32 @@ class Problem:
         return self.X.shape[1]
 
     def stream(self, seed: int) -> np.random.Generator:
-        """Random numbers that depend on the seed and on this problem alone, so that company never changes a search."""
+        """Random numbers that depend on the seed and on this problem alone, so that company never changes a
+        search."""
         digest = hashlib.sha256(self.name.encode() + self.X.tobytes() + self.y.tobytes()).digest()
         return np.random.default_rng([seed, *np.frombuffer(digest, dtype=np.uint32)])
 
     @classmethod
-    def from_expression(cls, prefix: Prefix, constants: Sequence[float] = (), *, rng: np.random.Generator, n_points: int = 100,
-                        n_fresh: int = 100, support: Sequence[tuple[float, float]] | None = None, n_variables: int | None = None,
-                        noise: float = 0.0, name: str = "") -> Problem:
-        """Sample points of an expression: x_d ~ U(low_d, high_d), kept where y is finite and within half precision.
+    def from_expression(
+        cls,
+        prefix: Prefix,
+        constants: Sequence[float] = (),
+        *,
+        rng: np.random.Generator,
+        n_points: int = 100,
+        n_fresh: int = 100,
+        support: Sequence[tuple[float, float]] | None = None,
+        n_variables: int | None = None,
+        noise: float = 0.0,
+        name: str = "",
+    ) -> Problem:
+        """Sample points of an expression: x_d ~ U(low_d, high_d), kept where y is finite and within half
+        precision.
 
-        Without `support` each variable gets low ~ U(−10, 9), high ~ U(low + 1, 10), drawn again (up to 100 times) until a fifth of the
-        points is valid, as in the published code. `noise` adds Gaussian noise of that share of y's standard deviation to the given
-        points, never to the fresh ones. Variables that do not occur are zero, as in training.
+        Without `support` each variable gets low ~ U(−10, 9), high ~ U(low + 1, 10), drawn again (up to 100
+        times) until a fifth of the points is valid, as in the published code. `noise` adds Gaussian noise of
+        that share of y's standard deviation to the given points, never to the fresh ones. Variables that do
+        not occur are zero, as in training.
         """
         used = [VARIABLES.index(v) for v in variables(prefix)]
         D = n_variables or max(used, default=0) + 1
@@ -90,28 +106,50 @@ class Problem:
             raise ProblemError(f"support has {len(support)} pairs (low, high), but there are {D} variables")
         wanted = n_points + n_fresh
         for _ in range(100 if support is None else 5):
-            low = rng.uniform(-10, 9, D) if support is None else np.array([pair[0] for pair in support], float)
-            high = rng.uniform(low + 1, 10) if support is None else np.array([pair[1] for pair in support], float)
+            low = (
+                rng.uniform(-10, 9, D) if support is None else np.array([pair[0] for pair in support], float)
+            )
+            high = (
+                rng.uniform(low + 1, 10)
+                if support is None
+                else np.array([pair[1] for pair in support], float)
+            )
             X = np.zeros((5 * wanted, D))
             X[:, used] = rng.uniform(low, high, (5 * wanted, D))[:, used]
             y = evaluate(prefix, X, constants)
             good = np.flatnonzero(np.abs(y) < HALF_MAX)[:wanted]  # nan compares false
-            if len(good) == wanted and np.ptp(y[good[:n_points]]) > 0 and (n_fresh < 2 or np.ptp(y[good[n_points:]]) > 0):
+            if (
+                len(good) == wanted
+                and np.ptp(y[good[:n_points]]) > 0
+                and (n_fresh < 2 or np.ptp(y[good[n_points:]]) > 0)
+            ):
                 given, fresh = good[:n_points], good[n_points:]
                 rest = (X[fresh], y[fresh]) if n_fresh else (None, None)
-                return cls(X[given], noisy(y[given], noise, rng), name, tuple(prefix), tuple(float(c) for c in constants), *rest)
-        raise ProblemError(f"{name or 'the expression'} has too few finite values on its support to draw {wanted} points from")
+                return cls(
+                    X[given],
+                    noisy(y[given], noise, rng),
+                    name,
+                    tuple(prefix),
+                    tuple(float(c) for c in constants),
+                    *rest,
+                )
+        raise ProblemError(
+            f"{name or 'the expression'} has too few finite values on its support to draw {wanted} points from"
+        )
 
 
 def noisy(y: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
-    """y with Gaussian noise of that share of its standard deviation; y itself for 0, and then nothing is drawn."""
+    """y with Gaussian noise of that share of its standard deviation; y itself for 0, and then nothing is
+    drawn."""
     return y + share * y.std() * rng.standard_normal(len(y)) if share else y
 
 
 def rounding_floor(y: np.ndarray, digits: int = 7) -> float:
-    """The share of y's variance that its rounding to decimals makes: step² / 12 / var(y), 0 for whole numbers and for all digits.
+    """The share of y's variance that its rounding to decimals makes: step² / 12 / var(y), 0 for whole numbers
+    and for all digits.
 
-    A step of 10⁻ᵏ leaves errors that are uniform in ± half a step. Whole numbers may be counts, which nobody rounded.
+    A step of 10⁻ᵏ leaves errors that are uniform in ± half a step. Whole numbers may be counts, which nobody
+    rounded.
 
     >>> y = np.array([0.13, 2.71, 5.0, 3.14])
     >>> bool(rounding_floor(y) == 0.01**2 / 12 / y.var()), rounding_floor(np.arange(9.0)), rounding_floor(np.sqrt(np.arange(9.0)))
@@ -148,13 +186,19 @@ def _checked(X, y, x_name: str, y_name: str, where: str) -> tuple[np.ndarray, np
     if X.shape[1] > len(VARIABLES):
         raise ProblemError(f"{where}{x_name} has {X.shape[1]} variables; at most {len(VARIABLES)} have names")
     if len(y) < 2:
-        raise ProblemError(f"{where}{len(y)} point{'s' * (len(y) != 1)}; at least 2 are needed to tell expressions apart")
+        raise ProblemError(
+            f"{where}{len(y)} point{'s' * (len(y) != 1)}; at least 2 are needed to tell expressions apart"
+        )
     for name, array in ((x_name, X), (y_name, y)):
         bad = ~np.isfinite(array.reshape(len(array), -1))
         if bad.any():
             n, first = int(bad.sum()), int(np.flatnonzero(bad.any(1))[0]) + 1
             verb = "values that are" if n > 1 else "value that is"
-            raise ProblemError(f"{where}{name} has {n} {verb} nan or infinite (first at point {first} of {len(array)})")
+            raise ProblemError(
+                f"{where}{name} has {n} {verb} nan or infinite (first at point {first} of {len(array)})"
+            )
     if np.ptp(y) == 0:
-        raise ProblemError(f"{where}{y_name} is the constant {y[0]:g}; R² is undefined and there is nothing to search for")
+        raise ProblemError(
+            f"{where}{y_name} is the constant {y[0]:g}; R² is undefined and there is nothing to search for"
+        )
     return X, y

@@ -1,10 +1,13 @@
-"""Units: data of any size brought into the range that the networks were trained on, and formulas brought back into the user's units.
+"""Units: data of any size brought into the range that the networks were trained on, and formulas brought back
+into the user's units.
 
     z_j = (x_j − shift_j) / scale_j,   t = (y − shift_y) / scale_y          t = f(z)   ⇔   y = shift_y + scale_y · f((x − shift) / scale)
 
-A column that lies in the training range is left alone. One that is too large or too small is divided by a power of ten: products stay
-products. Only one whose spread is small beside its size (years, say) is also shifted. R² is the same in both units.
+A column that lies in the training range is left alone. One that is too large or too small is divided by a
+power of ten: products stay products. Only one whose spread is small beside its size (years, say) is also
+shifted. R² is the same in both units.
 """
+
 from __future__ import annotations
 
 import math
@@ -13,11 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsr.data.problems import HALF_MAX, Problem
 from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, children, fold
 from nsr.formulas.notation import check_constants
-from nsr.numbers.evaluation import evaluate
 from nsr.formulas.parsing import Constants, Parsed, join
-from nsr.data.problems import HALF_MAX, Problem
+from nsr.numbers.evaluation import evaluate
 
 X_RANGE, X_WIDTH = 10.0, 0.5  # training supports lie in ±10 and are at least 1 wide
 Y_RANGE, Y_WIDTH = HALF_MAX, 0.1  # y of any size was seen in training, up to what 16 bits hold
@@ -32,7 +35,9 @@ def unit(values: np.ndarray, limit: float = X_RANGE, width: float = X_WIDTH) -> 
     ((0.0, 1.0), (0.0, 100.0), (2000.0, 8.2))
     """
     largest, spread = float(np.abs(values).max()), float(np.ptp(values))
-    narrow = largest > X_RANGE and spread < NARROW * largest  # an offset that no constant of the training recipe reaches
+    narrow = (
+        largest > X_RANGE and spread < NARROW * largest
+    )  # an offset that no constant of the training recipe reaches
     if largest <= limit and (spread >= width or spread == 0.0) and not narrow:
         return 0.0, 1.0
     if spread >= NARROW * largest:
@@ -40,7 +45,9 @@ def unit(values: np.ndarray, limit: float = X_RANGE, width: float = X_WIDTH) -> 
     size = largest if largest > 1e150 else 1.0  # sums of squares have to be finite
     deviation, mean = float((values / size).std()) * size, float((values / size).mean()) * size
     scale = float(f"{deviation:.1e}") if deviation > 0 else 1.0
-    return float(f"{mean:.{max(1, math.ceil(math.log10(largest / scale)) + 1)}g}"), scale  # short numbers make short formulas
+    return float(
+        f"{mean:.{max(1, math.ceil(math.log10(largest / scale)) + 1)}g}"
+    ), scale  # short numbers make short formulas
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,11 @@ class Units:
     def of(cls, X: np.ndarray, y: np.ndarray) -> Units:
         """Units in which X (P, D) and y (P,) look like training data."""
         columns = [unit(column) for column in np.asarray(X, float).T]
-        return cls(tuple(s for s, _ in columns), tuple(s for _, s in columns), *unit(np.asarray(y, float), Y_RANGE, Y_WIDTH))
+        return cls(
+            tuple(s for s, _ in columns),
+            tuple(s for _, s in columns),
+            *unit(np.asarray(y, float), Y_RANGE, Y_WIDTH),
+        )
 
     @property
     def trivial(self) -> bool:
@@ -74,7 +85,11 @@ class Units:
         """The same problem in these units; a truth is not carried over, it would have other constants."""
         if self.trivial:
             return problem
-        fresh = {} if problem.X_fresh is None else {"X_fresh": self.x(problem.X_fresh), "y_fresh": self.y(problem.y_fresh)}
+        fresh = (
+            {}
+            if problem.X_fresh is None
+            else {"X_fresh": self.x(problem.X_fresh), "y_fresh": self.y(problem.y_fresh)}
+        )
         return Problem(self.x(problem.X), self.y(problem.y), problem.name, **fresh, floor=problem.floor)
 
     def back(self, prefix: Prefix, constants: Constants) -> Parsed:
@@ -93,7 +108,9 @@ class Units:
                 d = VARIABLES.index(token)
                 return _Piece(1 / self.scale[d], -self.shift[d] / self.scale[d], ((token,), ()))
             piece = _apply(token, *args)
-            return piece if piece.a else _Piece(0.0, piece.b, None)  # a fitted factor may be 0, or vanish in these units
+            return (
+                piece if piece.a else _Piece(0.0, piece.b, None)
+            )  # a fitted factor may be 0, or vanish in these units
 
         inner = fold(prefix, visit)
         return _written(_Piece(self.y_scale * inner.a, self.y_shift + self.y_scale * inner.b, inner.tree))
@@ -112,7 +129,8 @@ def _number(value: float) -> Parsed:
 
 
 def _times(a: float, tree: Parsed) -> Parsed:
-    """a·tree, the number joined with one that is there already, or taken into a sum where that makes it no longer."""
+    """a·tree, the number joined with one that is there already, or taken into a sum where that makes it no
+    longer."""
     if a == 1:
         return tree
     prefix, constants = tree
@@ -147,7 +165,11 @@ def _written(piece: _Piece) -> Parsed:
 
 def _factor(piece: _Piece) -> tuple[float, Parsed]:
     """a·tree + b as a·(tree + b/a): the number before it and what is left."""
-    return (1.0, _number(piece.b)) if piece.tree is None else (piece.a, _written(_Piece(1.0, piece.b / piece.a, piece.tree)))
+    return (
+        (1.0, _number(piece.b))
+        if piece.tree is None
+        else (piece.a, _written(_Piece(1.0, piece.b / piece.a, piece.tree)))
+    )
 
 
 def _apply(token: str, p: _Piece, q: _Piece | None = None) -> _Piece:
@@ -175,7 +197,9 @@ def _apply(token: str, p: _Piece, q: _Piece | None = None) -> _Piece:
     if p.tree is None:
         return _Piece(0.0, float(evaluate((token, CONSTANT), np.zeros((1, 1)), (p.b,))[0]), None)
     if token in _POWERS and p.b == 0:
-        return _Piece(math.prod([p.a] * _POWERS[token]), 0.0, _call(token, p.tree))  # beyond the largest number: inf, where ** raises
+        return _Piece(
+            math.prod([p.a] * _POWERS[token]), 0.0, _call(token, p.tree)
+        )  # beyond the largest number: inf, where ** raises
     if token == "sqrt" and p.b == 0 and p.a > 0:
         return _Piece(math.sqrt(p.a), 0.0, _call(token, p.tree))
     if token == "exp" and abs(p.b) < 300:  # exp(a·u + b) = exp(b)·exp(a·u)
@@ -199,4 +223,10 @@ def _sum(p: _Piece, q: _Piece) -> _Piece:
     if p.a < 0 and q.a < 0:
         return _Piece(-1.0, b, join("add", _times(-p.a, p.tree), _times(-q.a, q.tree)))
     first, second = (p, q) if p.a > 0 else (q, p)
-    return _Piece(1.0, b, join("sub" if second.a < 0 else "add", _times(first.a, first.tree), _times(abs(second.a), second.tree)))
+    return _Piece(
+        1.0,
+        b,
+        join(
+            "sub" if second.a < 0 else "add", _times(first.a, first.tree), _times(abs(second.a), second.tree)
+        ),
+    )

@@ -2,9 +2,11 @@
 
     raw tree ──rules──► simplified twice, renumbered ──filters──► skeleton ──C, points──► table (50 × 7) ──► network ──greedy──► skeleton
 
-A raw tree grows from the root, each node drawn by weight.  A training set is a list of tables, made once and shown again every epoch,
-unlike NeSymReS's fresh items; it is a function of (seed, number of tables, tables per skeleton), and a smaller set begins a larger one.
+A raw tree grows from the root, each node drawn by weight.  A training set is a list of tables, made once and
+shown again every epoch, unlike NeSymReS's fresh items; it is a function of (seed, number of tables, tables
+per skeleton), and a smaller set begins a larger one.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -15,15 +17,35 @@ from functools import lru_cache
 import numpy as np
 
 from nsr.formulas.expressions import ARITY, CONSTANT, TRANSFORMER4SR, VARIABLES, Prefix, fold, variables
-from nsr.numbers.evaluation import evaluate
 from nsr.formulas.skeletons import EXPONENTS, ONE, POWERS, Refused, to_skeleton
+from nsr.numbers.evaluation import evaluate
 
 WEIGHTS = {  # of every node, the published ones
-    "add": 4, "sub": 3, "mul": 6, "sin": 1, "cos": 1, "log": 2, "exp": 2, "inv": 3, "sq": 2, "sqrt": 2,
-    "C": 8, "x1": 8, "x2": 8, "x3": 4, "x4": 4, "x5": 2, "x6": 2}
+    "add": 4,
+    "sub": 3,
+    "mul": 6,
+    "sin": 1,
+    "cos": 1,
+    "log": 2,
+    "exp": 2,
+    "inv": 3,
+    "sq": 2,
+    "sqrt": 2,
+    "C": 8,
+    "x1": 8,
+    "x2": 8,
+    "x3": 4,
+    "x4": 4,
+    "x5": 2,
+    "x6": 2,
+}
 NO_NESTING = (("sin", "cos"), ("log", "exp"))  # inside one of a pair neither stands again, however deep
 MIN_NODES, MAX_NODES, MAX_LEVELS, MAX_TOKENS, N_CONSTANTS = 2, 15, 6, 30, 1
-N_POINTS, TRIED_POINTS, LARGEST = 50, 1000, 1e9  # rows of a table, chosen from so many points; |y| may not exceed
+N_POINTS, TRIED_POINTS, LARGEST = (
+    50,
+    1000,
+    1e9,
+)  # rows of a table, chosen from so many points; |y| may not exceed
 CHUNK = 4096  # raw draws that share a random stream
 
 
@@ -31,11 +53,14 @@ CHUNK = 4096  # raw draws that share a random stream
 
 _TOKENS = tuple(WEIGHTS)
 _ARITIES = np.array([ARITY.get(token, 0) for token in _TOKENS])
-_KINDS = np.array([sum(bit + 1 for bit, pair in enumerate(NO_NESTING) if token in pair) for token in _TOKENS])  # 0, 1 or 2
+_KINDS = np.array(
+    [sum(bit + 1 for bit, pair in enumerate(NO_NESTING) if token in pair) for token in _TOKENS]
+)  # 0, 1 or 2
 
 
 def _tables() -> np.ndarray:
-    """Cumulative probabilities (4, tokens): row 1 inside a sine or cosine, row 2 inside a logarithm or exponential, row 3 inside both."""
+    """Cumulative probabilities (4, tokens): row 1 inside a sine or cosine, row 2 inside a logarithm or
+    exponential, row 3 inside both."""
     weights = np.array(list(WEIGHTS.values()), float)
     rows = [np.where((_KINDS > 0) & (flags & _KINDS > 0), 0.0, weights) for flags in range(4)]
     return np.array([np.cumsum(row / row.sum()) for row in rows])
@@ -45,7 +70,8 @@ _CDF = _tables()
 
 
 def skeleton_draws(n: int, rng: np.random.Generator) -> list[Prefix]:
-    """The trees among n draws that obey the rules; all grow at once, node by node, and one that outgrows MAX_NODES is dropped.
+    """The trees among n draws that obey the rules; all grow at once, node by node, and one that outgrows
+    MAX_NODES is dropped.
 
     >>> all(MIN_NODES <= len(raw) <= MAX_NODES for raw in skeleton_draws(100, np.random.default_rng(0)))
     True
@@ -71,8 +97,10 @@ def skeleton_draws(n: int, rng: np.random.Generator) -> list[Prefix]:
 
 # --------------------------------------------------------------------------------------------------------------------- filters
 
+
 def levels(prefix: Prefix) -> int:
-    """Depth of the tree as sympy sees it: a chain of additions is one level, so is one of products (with signs) or of powers.
+    """Depth of the tree as sympy sees it: a chain of additions is one level, so is one of products (with
+    signs) or of powers.
 
     >>> levels(("add", "x1", "add", "x2", "sq", "x3")), levels(("inv", "sq", "x1"))
     (3, 2)
@@ -129,8 +157,15 @@ def renumbered(prefix: Prefix) -> Prefix:
 def skeleton_of(raw: Prefix) -> tuple[Prefix | None, str]:
     """The skeleton of a raw tree, or None and the reason why it is refused."""
     leaves = [token for token in raw if token not in ARITY]
-    if CONSTANT not in leaves and len(set(leaves)) == len(leaves) and not ("exp" in raw and ("sq" in raw or "sqrt" in raw)):
-        return None, "one constant"  # numbers come from a C, a variable that meets itself, or (exp u)² = exp(2u): most trees end here
+    if (
+        CONSTANT not in leaves
+        and len(set(leaves)) == len(leaves)
+        and not ("exp" in raw and ("sq" in raw or "sqrt" in raw))
+    ):
+        return (
+            None,
+            "one constant",
+        )  # numbers come from a C, a variable that meets itself, or (exp u)² = exp(2u): most trees end here
     try:
         first = to_skeleton(raw)
         if levels(first) > MAX_LEVELS:
@@ -152,7 +187,9 @@ def skeleton_stream(seed: int) -> Iterator[Prefix]:
                 yield skeleton
 
 
-def distinct(stream: Iterator[Prefix], known: set[Prefix] | frozenset[Prefix] = frozenset()) -> Iterator[Prefix]:
+def distinct(
+    stream: Iterator[Prefix], known: set[Prefix] | frozenset[Prefix] = frozenset()
+) -> Iterator[Prefix]:
     """Every skeleton of a stream once, in the order of first appearance; those `known` never."""
     seen = set(known)
     for skeleton in stream:
@@ -162,6 +199,7 @@ def distinct(stream: Iterator[Prefix], known: set[Prefix] | frozenset[Prefix] = 
 
 
 # ---------------------------------------------------------------------------------------------------------------------- tables
+
 
 @dataclass(frozen=True)
 class Tables:
@@ -173,14 +211,19 @@ class Tables:
     points: np.ndarray  # (N, P, 7)
 
 
-def tables_of(skeleton: Prefix, rng: np.random.Generator, n: int, n_points: int = N_POINTS) -> tuple[np.ndarray, np.ndarray]:
-    """Up to n tables of a skeleton, from at most 4n draws: constants (T,) and points (T, P, 7), y last, absent variables zero.
+def tables_of(
+    skeleton: Prefix, rng: np.random.Generator, n: int, n_points: int = N_POINTS
+) -> tuple[np.ndarray, np.ndarray]:
+    """Up to n tables of a skeleton, from at most 4n draws: constants (T,) and points (T, P, 7), y last,
+    absent variables zero.
 
-    C ~ U(−100, 100) with two decimals, x ~ log-uniform(0.1, 10).  A draw with |y| > 10⁹ anywhere, fewer than P defined values among
-    the points tried, or a constant y is dropped.
+    C ~ U(−100, 100) with two decimals, x ~ log-uniform(0.1, 10).  A draw with |y| > 10⁹ anywhere, fewer than
+    P defined values among the points tried, or a constant y is dropped.
     """
     used = [VARIABLES.index(v) for v in variables(skeleton)]
-    program = tuple("x7" if token == CONSTANT else token for token in skeleton)  # C as a column: all draws in one evaluation
+    program = tuple(
+        "x7" if token == CONSTANT else token for token in skeleton
+    )  # C as a column: all draws in one evaluation
     constants, points = [], []
     for _ in range(4):
         c = np.round(rng.uniform(-100, 100, n), 2)
@@ -189,8 +232,13 @@ def tables_of(skeleton: Prefix, rng: np.random.Generator, n: int, n_points: int 
         X[:, :, 6] = c[:, None]
         y = evaluate(program, X.reshape(-1, 7)).reshape(n, TRIED_POINTS)
         for i in range(n):
-            good = np.flatnonzero(np.isfinite(y[i]))[: n_points]
-            if len(good) == n_points and len(points) < n and np.nanmax(np.abs(y[i])) <= LARGEST and np.ptp(y[i, good]) > 0:
+            good = np.flatnonzero(np.isfinite(y[i]))[:n_points]
+            if (
+                len(good) == n_points
+                and len(points) < n
+                and np.nanmax(np.abs(y[i])) <= LARGEST
+                and np.ptp(y[i, good]) > 0
+            ):
                 constants.append(c[i])
                 points.append(np.column_stack([X[i, good, :6], y[i, good]]))
         if len(points) == n:
@@ -198,8 +246,11 @@ def tables_of(skeleton: Prefix, rng: np.random.Generator, n: int, n_points: int 
     return np.array(constants), np.array(points).reshape(-1, n_points, 7)
 
 
-def make_tables(stream: Iterator[Prefix], n: int, per_skeleton: int, seed: int, n_points: int = N_POINTS) -> Tables:
-    """The first n tables of the skeletons of a stream, `per_skeleton` of each; a skeleton without enough of them is left out."""
+def make_tables(
+    stream: Iterator[Prefix], n: int, per_skeleton: int, seed: int, n_points: int = N_POINTS
+) -> Tables:
+    """The first n tables of the skeletons of a stream, `per_skeleton` of each; a skeleton without enough of
+    them is left out."""
     skeletons, parts = [], []
     for number, skeleton in enumerate(stream):
         if len(skeletons) * per_skeleton >= n:
@@ -215,7 +266,8 @@ def make_tables(stream: Iterator[Prefix], n: int, per_skeleton: int, seed: int, 
 
 @dataclass(frozen=True)
 class FixedSet:
-    """A training set shown in epochs, each in an order of its own: `pool(number, size)` is a slice of the endless row of epochs."""
+    """A training set shown in epochs, each in an order of its own: `pool(number, size)` is a slice of the
+    endless row of epochs."""
 
     tables: Tables
     seed: int
@@ -241,5 +293,3 @@ def training_set(items: int, per_skeleton: int, seed: int = 0) -> FixedSet:
     """
     tables = make_tables(distinct(skeleton_stream(seed)), items, per_skeleton, seed)
     return FixedSet(replace(tables, points=tables.points.astype(np.float32)), seed)
-
-

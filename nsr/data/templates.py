@@ -1,9 +1,11 @@
 """p_Tree and p_E: random templates, from one seed and the same on any number of processes.
 
-A draw is a unary-binary tree (Lample and Charton's uniform distribution over trees of n operators), operators by weight
-within their arity, leaves by the ordered rule (the first is x1, a later one at most one higher than the highest so far),
-brought to canonical form.  Draws with repeated or cancelling terms, or with a gap in the variables, are rejected.
+A draw is a unary-binary tree (Lample and Charton's uniform distribution over trees of n operators), operators
+by weight within their arity, leaves by the ordered rule (the first is x1, a later one at most one higher than
+the highest so far), brought to canonical form.  Draws with repeated or cancelling terms, or with a gap in the
+variables, are rejected.
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -17,8 +19,8 @@ import numpy as np
 from numba import njit
 
 from nsr.formulas.equivalence import INVERSES, canonical, is_reduced
-from nsr.numbers.compiling import COMPILE
 from nsr.formulas.expressions import ARITY, SIMPLIFIED, Prefix, Template, Vocabulary
+from nsr.numbers.compiling import COMPILE
 
 CHUNK = 500  # raw draws that share a random stream: the unit of work, whatever the number of processes
 
@@ -33,13 +35,17 @@ class TreeRecipe:
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_operators <= self.max_operators <= 12:
-            raise ValueError(f"operators from {self.min_operators} to {self.max_operators}: need 0 ≤ min ≤ max ≤ 12")
+            raise ValueError(
+                f"operators from {self.min_operators} to {self.max_operators}: need 0 ≤ min ≤ max ≤ 12"
+            )
 
 
 # -------------------------------------------------------------------------------------------------------------- p_Tree
 
+
 def tree_counts(n: int) -> np.ndarray:
-    """D(e, k): the number of ways to fill e empty slots with k operators, for k ≤ n; (2n + 2, n + 1) integers.
+    """D(e, k): the number of ways to fill e empty slots with k operators, for k ≤ n; (2n + 2, n + 1)
+    integers.
 
     D(0, k) = 0,  D(e, 0) = 1,  D(e, k) = D(e−1, k) + D(e, k−1) + D(e+1, k−1)
 
@@ -56,12 +62,14 @@ def tree_counts(n: int) -> np.ndarray:
 
 @njit(**COMPILE)
 def _grow(rng, n_draws, low, high, D, unary, unary_cdf, binary, binary_cdf, first_variable, n_variables, out):
-    """Raw draws as token ids, one row each, −1 after the end: trees, then operators and ordered leaves, left to right."""
+    """Raw draws as token ids, one row each, −1 after the end: trees, then operators and ordered leaves, left
+    to right."""
     for row in range(n_draws):
         n = low + int(rng.random() * (high - low + 1))
         empty, highest, i = 1, 0, 0
         for left in range(n, 0, -1):
-            # choose how many slots to leave as leaves and the arity of the next operator: weights sum to D(empty, left)
+            # choose how many slots to leave as leaves and the arity of the next operator: weights sum to
+            # D(empty, left)
             u = rng.random() * D[empty, left]
             skipped, arity = 0, 1
             while True:
@@ -100,9 +108,15 @@ def _tables(recipe: TreeRecipe) -> tuple:
     vocabulary = recipe.vocabulary
     tables = [tree_counts(recipe.max_operators).astype(np.float64)]
     for arity in (1, 2):
-        drawn = [(vocabulary.ids[op], weight) for op, weight in vocabulary.weights if ARITY[op] == arity and weight > 0]
+        drawn = [
+            (vocabulary.ids[op], weight)
+            for op, weight in vocabulary.weights
+            if ARITY[op] == arity and weight > 0
+        ]
         if not drawn:
-            raise ValueError(f"vocabulary {vocabulary.name} has no operator of {arity} argument(s) with a weight above 0")
+            raise ValueError(
+                f"vocabulary {vocabulary.name} has no operator of {arity} argument(s) with a weight above 0"
+            )
         weights = np.array([weight for _, weight in drawn], np.float64)
         tables += [np.array([i for i, _ in drawn], np.int64), np.cumsum(weights / weights.sum())[:-1]]
     return tuple(tables)
@@ -115,9 +129,19 @@ def raw_draws(n: int, recipe: TreeRecipe, rng: np.random.Generator) -> list[Pref
     3
     """
     vocabulary = recipe.vocabulary
-    out = np.empty((n, 2 * recipe.max_operators + 2), np.int64)  # a binary tree of k operators has 2k + 1 nodes
-    _grow(rng, n, recipe.min_operators, recipe.max_operators, *_tables(recipe), vocabulary.ids["x1"],
-          vocabulary.n_variables, out)
+    out = np.empty(
+        (n, 2 * recipe.max_operators + 2), np.int64
+    )  # a binary tree of k operators has 2k + 1 nodes
+    _grow(
+        rng,
+        n,
+        recipe.min_operators,
+        recipe.max_operators,
+        *_tables(recipe),
+        vocabulary.ids["x1"],
+        vocabulary.n_variables,
+        out,
+    )
     tokens = vocabulary.tokens
     return [tuple(tokens[i] for i in row if i >= 0) for row in out.tolist()]
 
@@ -141,6 +165,7 @@ def template_from(raw: Prefix) -> Template | None:
 
 # ------------------------------------------------------------------------------------------------------------- streams
 
+
 def _chunk(job: tuple[TreeRecipe, int, int]) -> list[Template]:
     recipe, seed, index = job
     rng = np.random.default_rng([seed, index])
@@ -160,7 +185,9 @@ def template_stream(recipe: TreeRecipe, seed: int, processes: int = 1) -> Iterat
                 yield from templates
 
 
-def draw_templates(n: int, recipe: TreeRecipe = TreeRecipe(), seed: int = 0, processes: int = 1) -> list[Template]:
+def draw_templates(
+    n: int, recipe: TreeRecipe = TreeRecipe(), seed: int = 0, processes: int = 1
+) -> list[Template]:
     """n independent draws from p_E's templates, repetitions included."""
     stream = template_stream(recipe, seed, processes)
     draws = list(itertools.islice(stream, n))
@@ -169,25 +196,39 @@ def draw_templates(n: int, recipe: TreeRecipe = TreeRecipe(), seed: int = 0, pro
 
 
 def is_held_out(template: Template) -> bool:
-    """One template in sixteen, chosen by a hash of its tokens, is never trained on, however often it is drawn.
+    """One template in sixteen, chosen by a hash of its tokens, is never trained on, however often it is
+    drawn.
 
-    Without it the short templates are all in the training set, and a test set of unseen templates that is no longer than
-    the training distribution cannot exist: novelty would be confounded with length.  The salt is the first number with
-    which every common pair (length, number of variables) keeps a template that is held out.
+    Without it the short templates are all in the training set, and a test set of unseen templates that is no
+    longer than the training distribution cannot exist: novelty would be confounded with length.  The salt is
+    the first number with which every common pair (length, number of variables) keeps a template that is held
+    out.
     """
-    return hashlib.blake2b(" ".join(template).encode(), digest_size=2, salt=b"held-out10").digest()[0] % 16 == 0
+    return (
+        hashlib.blake2b(" ".join(template).encode(), digest_size=2, salt=b"held-out10").digest()[0] % 16 == 0
+    )
 
 
-def training_draws(n: int, recipe: TreeRecipe = TreeRecipe(), seed: int = 0, processes: int = 1) -> list[Template]:
-    """The first n draws that are not held out.  Repetitions stay, as in the published data: a common template is shown often."""
+def training_draws(
+    n: int, recipe: TreeRecipe = TreeRecipe(), seed: int = 0, processes: int = 1
+) -> list[Template]:
+    """The first n draws that are not held out.  Repetitions stay, as in the published data: a common template
+    is shown often."""
     stream = template_stream(recipe, seed, processes)
     draws = list(itertools.islice((t for t in stream if not is_held_out(t)), n))
     stream.close()
     return draws
 
 
-def sample_templates(n: int, vocabulary: Vocabulary = SIMPLIFIED, seed: int = 0, *, min_operators: int = 2,
-                     max_operators: int = 5, processes: int = 1) -> list[Template]:
+def sample_templates(
+    n: int,
+    vocabulary: Vocabulary = SIMPLIFIED,
+    seed: int = 0,
+    *,
+    min_operators: int = 2,
+    max_operators: int = 5,
+    processes: int = 1,
+) -> list[Template]:
     """n different templates, in the order in which they were first drawn.
 
     >>> templates = sample_templates(100, SIMPLIFIED, seed=1)
@@ -204,7 +245,9 @@ def sample_templates(n: int, vocabulary: Vocabulary = SIMPLIFIED, seed: int = 0,
         if len(found) >= n:
             break
         if since_new > 1000 + 50 * len(found):
-            raise ValueError(f"only {len(found)} different templates were found with {min_operators} to {max_operators} "
-                             f"operators of {vocabulary.name}; {n} were asked for")
+            raise ValueError(
+                f"only {len(found)} different templates were found with {min_operators} to {max_operators} "
+                f"operators of {vocabulary.name}; {n} were asked for"
+            )
     stream.close()
     return list(found)

@@ -1,4 +1,6 @@
-"""Test sets: the paper's `not_included` and `baseline`, and `not_included_matched`, which separates novelty from length."""
+"""Test sets: the paper's `not_included` and `baseline`, and `not_included_matched`, which separates novelty
+from length."""
+
 from __future__ import annotations
 
 import itertools
@@ -7,10 +9,10 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from nsr.formulas.expressions import Template, variables
-from nsr.data.templates import TreeRecipe, is_held_out, template_stream
 from nsr.data.items import ItemRecipe, TemplateBank, sample_items
 from nsr.data.problems import Problem
+from nsr.data.templates import TreeRecipe, is_held_out, template_stream
+from nsr.formulas.expressions import Template, variables
 
 TEST_SETS = ("not_included", "baseline", "not_included_matched")
 _FRESH = 1_000_003  # test sets draw from streams that no training set uses
@@ -26,15 +28,16 @@ def size(template: Template) -> tuple[int, int]:
     return len(template), len(variables(template))
 
 
-def test_templates(name: str, training: Collection[Template], n: int = 150, seed: int = 0,
-                   recipe: TreeRecipe = TreeRecipe()) -> list[Template]:
+def test_templates(
+    name: str, training: Collection[Template], n: int = 150, seed: int = 0, recipe: TreeRecipe = TreeRecipe()
+) -> list[Template]:
     """The templates of a test set.
 
     baseline              draws from p_E, unfiltered
-    not_included          different draws from p_E that are not training templates: longer than baseline, because the short
-                          ones are all known
-    not_included_matched  held-out templates whose (tokens, variables) are those of baseline, one for one; where no
-                          held-out template has that size, the nearest
+    not_included          different draws from p_E that are not training templates: longer than baseline,
+                          because the short ones are all known
+    not_included_matched  held-out templates whose (tokens, variables) are those of baseline, one for one;
+                          where no held-out template has that size, the nearest
     """
     if name not in TEST_SETS:
         raise ValueError(f"no test set {name!r}; there are {', '.join(TEST_SETS)}")
@@ -52,7 +55,9 @@ def test_templates(name: str, training: Collection[Template], n: int = 150, seed
     else:
         found = _matched(baseline, itertools.islice(fresh(), _SEARCHED // 4), known)
     if len(found) < n:
-        raise ValueError(f"only {len(found)} of {n} templates for {name!r} in {_SEARCHED} draws: the training set covers p_E")
+        raise ValueError(
+            f"only {len(found)} of {n} templates for {name!r} in {_SEARCHED} draws: the training set covers p_E"
+        )
     return found
 
 
@@ -80,15 +85,40 @@ def _matched(targets: list[Template], draws: Iterator[Template], known: set[Temp
     return chosen
 
 
-def test_set(name: str, training: Collection[Template], n: int = 150, seed: int = 0, n_points: int = 100, n_fresh: int = 100,
-             recipe: TreeRecipe = TreeRecipe(), items: ItemRecipe = ItemRecipe()) -> list[Problem]:
-    """n problems of a test set, made the way training items are: constants, supports, n_points given and n_fresh to report on."""
+def test_set(
+    name: str,
+    training: Collection[Template],
+    n: int = 150,
+    seed: int = 0,
+    n_points: int = 100,
+    n_fresh: int = 100,
+    recipe: TreeRecipe = TreeRecipe(),
+    items: ItemRecipe = ItemRecipe(),
+) -> list[Problem]:
+    """n problems of a test set, made the way training items are: constants, supports, n_points given and
+    n_fresh to report on."""
     templates = test_templates(name, training, n, seed, recipe)
     rng = np.random.default_rng([_FRESH, seed, TEST_SETS.index(name)])
-    drawn = sample_items(TemplateBank(templates, recipe.vocabulary), rng, n_points=n_points + n_fresh, recipe=items,
-                         templates=range(n), tries=200)
-    return [Problem(drawn.X[i, :n_points], drawn.y[i, :n_points], name=f"{name}-{seed}-{i}", truth=drawn.prefix(i),
-                    truth_constants=drawn.values(i), X_fresh=drawn.X[i, n_points:], y_fresh=drawn.y[i, n_points:]) for i in range(n)]
+    drawn = sample_items(
+        TemplateBank(templates, recipe.vocabulary),
+        rng,
+        n_points=n_points + n_fresh,
+        recipe=items,
+        templates=range(n),
+        tries=200,
+    )
+    return [
+        Problem(
+            drawn.X[i, :n_points],
+            drawn.y[i, :n_points],
+            name=f"{name}-{seed}-{i}",
+            truth=drawn.prefix(i),
+            truth_constants=drawn.values(i),
+            X_fresh=drawn.X[i, n_points:],
+            y_fresh=drawn.y[i, n_points:],
+        )
+        for i in range(n)
+    ]
 
 
 test_templates.__test__ = test_set.__test__ = False  # pytest collects functions by this prefix

@@ -1,21 +1,26 @@
 """Evidence: from results to numbers that one may believe: novelty, accuracy, intervals, verdicts, figures.
 
-Results come in; tidy tables with a record of each run, comparisons at equal cost, the judgement of the paper's claims and pictures go out.
+Results come in; tidy tables with a record of each run, comparisons at equal cost, the judgement of the
+paper's claims and pictures go out.
 """
+
 from nsr.doors import door
 
-__getattr__, __dir__, __all__ = door(__name__, {
-    "novelty": "ACCURATE SENSES THRESHOLDS TrainingSet accuracy_curve breakdown novelty_table",
-    "statistics": "Interval mcnemar paired_bootstrap wilson",
-    "measuring": "Row beam_grid difference measure measure_all network_for percent problems_of share_with_rank tabulate whiskers",
-    "reference_tables": "results_path small_table table_of",
-    "claims": "correlation judge read_claims",
-    "comparison": "KEY MISSING ROW at_equal_cost flagged layout outside_language paired read_rows row_of seconds_taken",
-    "paper": "PAPER_BEAM compare paper",
-    "anytime": "has_traces share_at stopped_at",
-    "figures": "BLUE GREEN GREY INK LIGHT ORANGE PINK RED SKY STRATEGIES YELLOW draw_tree save style_of title_of use_style",
-    "drawings": "PHASES draw_fit draw_pool draw_rollout replay",
-    "practical": "PracticalRow measure_grid measure_practical read_grid",
-    "charts": "charts",
-    "scaling": "scaling",
-})
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "novelty": "ACCURATE SENSES THRESHOLDS TrainingSet accuracy_curve breakdown novelty_table",
+        "statistics": "Interval mcnemar paired_bootstrap wilson",
+        "measuring": "Row beam_grid difference measure measure_all network_for percent problems_of share_with_rank tabulate whiskers",
+        "reference_tables": "results_path small_table table_of",
+        "claims": "correlation judge read_claims",
+        "comparison": "KEY MISSING ROW at_equal_cost flagged layout outside_language paired read_rows row_of seconds_taken",
+        "paper": "PAPER_BEAM compare paper",
+        "anytime": "has_traces share_at stopped_at",
+        "figures": "BLUE GREEN GREY INK LIGHT ORANGE PINK RED SKY STRATEGIES YELLOW draw_tree save style_of title_of use_style",
+        "drawings": "PHASES draw_fit draw_pool draw_rollout replay",
+        "practical": "PracticalRow measure_grid measure_practical read_grid",
+        "charts": "charts",
+        "scaling": "scaling",
+    },
+)

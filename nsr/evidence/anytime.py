@@ -1,10 +1,13 @@
-"""Any-time curves: what the answer would have been, had the search been stopped earlier, as a column of the tidy table.
+"""Any-time curves: what the answer would have been, had the search been stopped earlier, as a column of the
+tidy table.
 
-A search remembers when its best candidate changed (`Result.trace`). Of that the table keeps a short text per problem, a word for each
-change of what we report, so that novelty and accuracy at any smaller cost can be read off one finished search:
+A search remembers when its best candidate changed (`Result.trace`). Of that the table keeps a short text per
+problem, a word for each change of what we report, so that novelty and accuracy at any smaller cost can be
+read off one finished search:
 
     5/89/0.0055/3/0 12/230/0.0141/4/1        candidates/tokens/seconds of the processor/thresholds passed/novel
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -25,7 +28,8 @@ COLUMN = "trace"
 
 
 def trace_of(result: Result, reference: TrainingSet) -> str:
-    """The trace of a search as a word for every change of its best candidate that changes novelty or accuracy."""
+    """The trace of a search as a word for every change of its best candidate that changes novelty or
+    accuracy."""
     words, state = [], None
     for point in result.trace:
         level = sum(r2_fresh(result.problem, point.best) > threshold for threshold in THRESHOLDS)
@@ -38,7 +42,8 @@ def trace_of(result: Result, reference: TrainingSet) -> str:
 
 @lru_cache(maxsize=65536)  # curves and paired tests ask for the same ones again and again
 def read_trace(text: object) -> np.ndarray:
-    """(changes, 5): candidates, tokens, seconds, thresholds passed, novel; no rows for a search that never found anything.
+    """(changes, 5): candidates, tokens, seconds, thresholds passed, novel; no rows for a search that never
+    found anything.
 
     >>> read_trace("5/89/0.0055/3/0 12/230/0.0141/4/1").tolist()
     [[5.0, 89.0, 0.0055, 3.0, 0.0], [12.0, 230.0, 0.0141, 4.0, 1.0]]
@@ -50,20 +55,34 @@ def read_trace(text: object) -> np.ndarray:
 
 
 def has_traces(rows: pd.DataFrame) -> bool:
-    """Whether every search of these rows that found something left a trace: tables measured before there were any have none."""
+    """Whether every search of these rows that found something left a trace: tables measured before there were
+    any have none."""
     return COLUMN in rows and bool((rows[COLUMN].notna() | (rows["answer_length"] == 0)).all())
 
 
 def stopped_at(rows: pd.DataFrame, limits: Iterable[float], cost: str = "candidates") -> pd.DataFrame:
-    """The same lines with the flags novel and accurate that they would have, had each search been stopped at its limit."""
+    """The same lines with the flags novel and accurate that they would have, had each search been stopped at
+    its limit."""
     limits = list(limits)
-    return rows.assign(**{what: [share_at([trace], [limit], cost, what)[0] == 1 for trace, limit in zip(rows[COLUMN], limits)]
-                          for what in ("novel", "accurate")})
+    return rows.assign(
+        **{
+            what: [
+                share_at([trace], [limit], cost, what)[0] == 1 for trace, limit in zip(rows[COLUMN], limits)
+            ]
+            for what in ("novel", "accurate")
+        }
+    )
 
 
-def share_at(traces: Iterable[object], spent: Sequence[float], cost: str = "candidates", what: str = "accurate",
-             threshold: float = 0.99) -> np.ndarray:
-    """Share of problems whose best answer, when no more than each of `spent` had been spent, was accurate (or novel).
+def share_at(
+    traces: Iterable[object],
+    spent: Sequence[float],
+    cost: str = "candidates",
+    what: str = "accurate",
+    threshold: float = 0.99,
+) -> np.ndarray:
+    """Share of problems whose best answer, when no more than each of `spent` had been spent, was accurate (or
+    novel).
 
     >>> share_at(["5/89/0.1/3/0 12/230/0.2/4/1", "1/20/0.1/7/0"], [1, 5, 12]).tolist()
     [0.5, 0.5, 1.0]
@@ -73,7 +92,9 @@ def share_at(traces: Iterable[object], spent: Sequence[float], cost: str = "cand
     hits, n = np.zeros(len(spent)), 0
     for trace in map(read_trace, traces):
         n += 1
-        place = np.searchsorted(trace[:, at], spent, side="right") - 1  # the last change before the money was gone; −1: none
+        place = (
+            np.searchsorted(trace[:, at], spent, side="right") - 1
+        )  # the last change before the money was gone; −1: none
         flags = trace[:, 4] == 1 if what == "novel" else trace[:, 3] > level
         hits += np.append(flags, False)[place]  # −1 reads the False at the end
     return hits / max(1, n)

@@ -1,8 +1,10 @@
-"""The charts of the comparison: the paper's breakdown table and its scatter, trade-off and baseline figures, drawn from tidy rows.
+"""The charts of the comparison: the paper's breakdown table and its scatter, trade-off and baseline figures,
+drawn from tidy rows.
 
-`rows` are lines as `nsr.evidence.comparison` brings them together; `names` are (strategy, beam_size) pairs, the rows of the table. A row that
-was not measured is left out.
+`rows` are lines as `nsr.evidence.comparison` brings them together; `names` are (strategy, beam_size) pairs,
+the rows of the table. A row that was not measured is left out.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -12,20 +14,29 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from nsr.evidence import paper
+from nsr.evidence.anytime import has_traces, share_at
+from nsr.evidence.comparison import row_of
+from nsr.evidence.figures import BLUE, GREY, INK, LIGHT, ORANGE, SKY, style_of, title_of
+from nsr.evidence.measuring import share_with_rank
 from nsr.evidence.novelty import ACCURATE, THRESHOLDS
 from nsr.evidence.statistics import Interval, wilson
-from nsr.evidence.comparison import row_of
-from nsr.evidence.measuring import share_with_rank
-from nsr.evidence.figures import BLUE, GREY, INK, LIGHT, ORANGE, SKY, style_of, title_of
-from nsr.evidence.anytime import has_traces, share_at
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Name = tuple[str, int]
-CELLS = {(True, True): ORANGE, (True, False): "#F5D9A8", (False, True): BLUE, (False, False): LIGHT}  # (novel, accurate) → colour
-CELL_NAMES = {(True, True): f"novel, $R^2 > {ACCURATE}$", (True, False): "novel only", (False, True): f"$R^2 > {ACCURATE}$ only",
-              (False, False): "neither"}
+CELLS = {
+    (True, True): ORANGE,
+    (True, False): "#F5D9A8",
+    (False, True): BLUE,
+    (False, False): LIGHT,
+}  # (novel, accurate) → colour
+CELL_NAMES = {
+    (True, True): f"novel, $R^2 > {ACCURATE}$",
+    (True, False): "novel only",
+    (False, True): f"$R^2 > {ACCURATE}$ only",
+    (False, False): "neither",
+}
 
 
 def share(flags: Iterable[bool]) -> Interval:
@@ -48,7 +59,11 @@ def draw_breakdown(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
     """The table as bars: for every row ours, and below it, thin, the paper's."""
     for y, name in enumerate(names):
         part, theirs = row_of(rows, *name), paper.row(*name)
-        ours = [100 * np.mean((part.novel == novel) & (part.accurate == good)) for novel, good in CELLS] if len(part) else []
+        ours = (
+            [100 * np.mean((part.novel == novel) & (part.accurate == good)) for novel, good in CELLS]
+            if len(part)
+            else []
+        )
         for widths, height, shift in ((ours, 0.46, -0.12), (theirs or [], 0.18, 0.25)):
             left = 0.0
             for width, colour in zip(widths, CELLS.values()):
@@ -64,19 +79,53 @@ def draw_breakdown(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
 
 
 def draw_thresholds(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
-    """Novelty against accuracy: seven dots per row, one for each threshold, the one for 0.99 large; small ticks are single seeds."""
+    """Novelty against accuracy: seven dots per row, one for each threshold, the one for 0.99 large; small
+    ticks are single seeds."""
     for name in measured(rows, names):
         part, style = row_of(rows, *name), style_of(name[0])
         x = share(part.novel)
         ys = [share(part.r2 > threshold) for threshold in THRESHOLDS]
-        ax.plot([x.value] * len(ys), [y.value for y in ys], color=style["color"], marker=style["marker"], lw=0.8, markersize=3.5, alpha=0.75)
+        ax.plot(
+            [x.value] * len(ys),
+            [y.value for y in ys],
+            color=style["color"],
+            marker=style["marker"],
+            lw=0.8,
+            markersize=3.5,
+            alpha=0.75,
+        )
         y = ys[THRESHOLDS.index(ACCURATE)]
-        ax.errorbar(x.value, y.value, bar(y), bar(x), fmt=style["marker"], color=style["color"], markersize=8, capsize=2, lw=1,
-                    label=title_of(*name), markeredgecolor="white")
+        ax.errorbar(
+            x.value,
+            y.value,
+            bar(y),
+            bar(x),
+            fmt=style["marker"],
+            color=style["color"],
+            markersize=8,
+            capsize=2,
+            lw=1,
+            label=title_of(*name),
+            markeredgecolor="white",
+        )
         if sum(other == name[0] for other, _ in names) > 1:  # one colour, several sizes
-            ax.annotate(f"{name[1]}", (x.value, ys[0].value), (0, 4), textcoords="offset points", ha="center", fontsize=7)
+            ax.annotate(
+                f"{name[1]}",
+                (x.value, ys[0].value),
+                (0, 4),
+                textcoords="offset points",
+                ha="center",
+                fontsize=7,
+            )
         for _, seed in part.groupby("seed"):
-            ax.plot(100 * seed.novel.mean(), 100 * seed.accurate.mean(), "_", color=style["color"], markersize=5, alpha=0.8)
+            ax.plot(
+                100 * seed.novel.mean(),
+                100 * seed.accurate.mean(),
+                "_",
+                color=style["color"],
+                markersize=5,
+                alpha=0.8,
+            )
     ax.set(xlabel="novel answers (%)", xlim=(-2, None), ylim=(0, 103))
 
 
@@ -90,12 +139,17 @@ def draw_correlation(ax: Axes, rows: pd.DataFrame, names: Sequence[Name], label:
         if len(part):
             x, y = share(part.novel), share(part.accurate)
             ax.errorbar(x.value, y.value, bar(y), bar(x), **look, lw=0.8, capsize=0)
-            ax.annotate(f"{name[1] or ''}", (x.value, y.value), (4, label), textcoords="offset points", fontsize=7)
+            ax.annotate(
+                f"{name[1] or ''}", (x.value, y.value), (4, label), textcoords="offset points", fontsize=7
+            )
     ax.set(xlabel="novel answers (%)", ylabel=f"$R^2 > {ACCURATE}$ (%)", xlim=(-2, None), ylim=(0, None))
 
 
-def draw_tradeoff(ax: Axes, rows: pd.DataFrame, names: Sequence[Name], what: str, cost: str = "candidates") -> None:
-    """A share against what a search costs: points at the settings, joined where a strategy has several; thin lines are any-time curves."""
+def draw_tradeoff(
+    ax: Axes, rows: pd.DataFrame, names: Sequence[Name], what: str, cost: str = "candidates"
+) -> None:
+    """A share against what a search costs: points at the settings, joined where a strategy has several; thin
+    lines are any-time curves."""
     for strategy in dict.fromkeys(name[0] for name in names):
         parts = [row_of(rows, *name) for name in measured(rows, names) if name[0] == strategy]
         if not parts:
@@ -106,12 +160,31 @@ def draw_tradeoff(ax: Axes, rows: pd.DataFrame, names: Sequence[Name], what: str
         ax.plot(xs, [y.value for y in ys], **style, lw=1.2, markersize=5)
         for x, y, part in zip(xs, ys, parts):
             ax.errorbar(x, y.value, bar(y), fmt="none", color=style["color"], lw=1)
-            ax.annotate(f"{part.beam_size.iloc[0] or ''}", (x, y.value), (4, 4), textcoords="offset points", fontsize=7)
+            ax.annotate(
+                f"{part.beam_size.iloc[0] or ''}",
+                (x, y.value),
+                (4, 4),
+                textcoords="offset points",
+                fontsize=7,
+            )
             if has_traces(part) or (cost, what) == ("candidates", "accurate"):
                 first = max(part[cost].min() / 4, 1e-4) if cost == "seconds" else 1
-                grid = np.geomspace(first, max(part[cost].max(), 2 * first), 60)  # to the end of the longest search
-                known = share_at(part.trace, grid, cost, what) if has_traces(part) else share_with_rank(part.accurate_rank, grid)
-                ax.plot(grid, 100 * known, color=style["color"], lw=0.8, alpha=0.6, linestyle="-" if has_traces(part) else ":")
+                grid = np.geomspace(
+                    first, max(part[cost].max(), 2 * first), 60
+                )  # to the end of the longest search
+                known = (
+                    share_at(part.trace, grid, cost, what)
+                    if has_traces(part)
+                    else share_with_rank(part.accurate_rank, grid)
+                )
+                ax.plot(
+                    grid,
+                    100 * known,
+                    color=style["color"],
+                    lw=0.8,
+                    alpha=0.6,
+                    linestyle="-" if has_traces(part) else ":",
+                )
     ax.set(xscale="log", ylim=(0, None))
 
 
@@ -124,20 +197,47 @@ def draw_both_sets(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
         for test_set, line in (("baseline", "-"), ("not_included", "--")):
             part = row_of(rows, *name, test_set)
             ys = [share(part.r2 > threshold) for threshold in THRESHOLDS]
-            ax.errorbar(places + shift, [y.value for y in ys], np.hstack([bar(y) for y in ys]), fmt=line, marker=style["marker"],
-                        color=style["color"], markersize=4, lw=1.1, elinewidth=0.7, markerfacecolor=style["color"] if line == "-" else "white",
-                        label=title_of(*name) if line == "-" else None)
+            ax.errorbar(
+                places + shift,
+                [y.value for y in ys],
+                np.hstack([bar(y) for y in ys]),
+                fmt=line,
+                marker=style["marker"],
+                color=style["color"],
+                markersize=4,
+                lw=1.1,
+                elinewidth=0.7,
+                markerfacecolor=style["color"] if line == "-" else "white",
+                label=title_of(*name) if line == "-" else None,
+            )
             if sum(other == name[0] for other, _ in found) > 1:  # one colour, two sizes
-                ax.annotate(f"{name[1]}", (places[0] + shift, ys[0].value), (-10, 2), textcoords="offset points", ha="center", fontsize=7)
+                ax.annotate(
+                    f"{name[1]}",
+                    (places[0] + shift, ys[0].value),
+                    (-10, 2),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=7,
+                )
     ax.set_xticks(places, [f"{t:g}" for t in THRESHOLDS], fontsize=8)
     ax.set(xlabel="$R^2$ above", ylim=(0, 100))
 
 
 def draw_differences(ax: Axes, differences: dict[str, Interval], colours: Sequence[str]) -> None:
-    """Differences in points with their intervals, one below the other; filled where the interval leaves zero out."""
-    for y, ((name, d), colour) in enumerate(zip(differences.items(), colours)):
+    """Differences in points with their intervals, one below the other; filled where the interval leaves zero
+    out."""
+    for y, (d, colour) in enumerate(zip(differences.values(), colours)):
         clear = d.low > 0 or d.high < 0
-        ax.errorbar(d.value, y, xerr=bar(d), fmt="o", color=colour, capsize=2, markersize=5, markerfacecolor=colour if clear else "white")
+        ax.errorbar(
+            d.value,
+            y,
+            xerr=bar(d),
+            fmt="o",
+            color=colour,
+            capsize=2,
+            markersize=5,
+            markerfacecolor=colour if clear else "white",
+        )
     ax.axvline(0, color=INK, lw=0.8)
     ax.set_yticks(range(len(differences)), list(differences), fontsize=8)
     ax.set_ylim(len(differences) - 0.5, -0.5)
@@ -151,8 +251,15 @@ def draw_matrix(ax: Axes, names: Sequence[Name], difference: np.ndarray, clear: 
         for j in range(n):
             if i != j and np.isfinite(difference[i, j]):
                 strong = abs(difference[i, j]) > 0.6 * most
-                ax.text(j, i, f"{difference[i, j]:+.0f}" if clear[i, j] else "·", ha="center", va="center", fontsize=6.5,
-                        color="white" if strong else INK)
+                ax.text(
+                    j,
+                    i,
+                    f"{difference[i, j]:+.0f}" if clear[i, j] else "·",
+                    ha="center",
+                    va="center",
+                    fontsize=6.5,
+                    color="white" if strong else INK,
+                )
     labels = [title_of(*name) for name in names]
     ax.set_xticks(range(n), labels, rotation=60, ha="right", fontsize=7)
     ax.set_yticks(range(n), labels, fontsize=7)
@@ -166,9 +273,19 @@ def draw_senses(ax: Axes, rows: pd.DataFrame, names: Sequence[Name], senses: dic
     for y, name in enumerate(found):
         part = row_of(rows, *name)
         values = [share(part[sense]) for sense in senses]
-        ax.plot([v.value for v in values], [y] * len(values), color=LIGHT, lw=3, zorder=0, solid_capstyle="round")
+        ax.plot(
+            [v.value for v in values], [y] * len(values), color=LIGHT, lw=3, zorder=0, solid_capstyle="round"
+        )
         for k, (sense, value) in enumerate(zip(senses, values)):
-            ax.errorbar(value.value, y + 0.12 * (k - 2), xerr=bar(value), fmt="o", color=colours[sense], markersize=4, lw=0.8,
-                        label=senses[sense] if y == 0 else None)
+            ax.errorbar(
+                value.value,
+                y + 0.12 * (k - 2),
+                xerr=bar(value),
+                fmt="o",
+                color=colours[sense],
+                markersize=4,
+                lw=0.8,
+                label=senses[sense] if y == 0 else None,
+            )
     ax.set_yticks(range(len(found)), [title_of(*name) for name in found], fontsize=8)
     ax.set(xlabel="novel answers (%)", xlim=(-1, None), ylim=(len(found) - 0.5, -0.5))

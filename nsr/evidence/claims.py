@@ -1,15 +1,16 @@
 """The paper's statements as data, and what becomes of each here: holds, fails, or undecided at this scale.
 
-A claim (params/claims.yaml) is a sentence of the paper and one or more checks; it holds if all of them hold. A check compares a number
-with a bound, in %:
+A claim (params/claims.yaml) is a sentence of the paper and one or more checks; it holds if all of them hold.
+A check compares a number with a bound, in %:
 
     number: accurate(beam 150) - accurate(beam 5)      measure(strategy beam_size), or measure(strategy beam_size, test_set)
     above: 0                                            or  below: 10,  or  between: [-5, 5]
 
-`beam @ gvs 5` is beam search at as many candidates as `gvs 5` generates. The number of a check is a combination Σ c·share over problems;
-its interval draws problems, the same ones for every row, so that their difficulty cancels. A correlation is a statement about strategies,
-so its interval is over strategies.
+`beam @ gvs 5` is beam search at as many candidates as `gvs 5` generates. The number of a check is a
+combination Σ c·share over problems; its interval draws problems, the same ones for every row, so that their
+difficulty cancels. A correlation is a statement about strategies, so its interval is over strategies.
 """
+
 from __future__ import annotations
 
 import math
@@ -22,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
-from nsr.evidence import paper
-from nsr.data.test_sets import TEST_SETS
-from nsr.evidence.statistics import Interval, mcnemar
-from nsr.evidence.comparison import KEY, MISSING, at_equal_cost, row_of
 from nsr.book.run_records import ROOT, short
+from nsr.data.test_sets import TEST_SETS
+from nsr.evidence import paper
+from nsr.evidence.comparison import KEY, MISSING, at_equal_cost, row_of
+from nsr.evidence.statistics import Interval, mcnemar
 from nsr.search.strategies.names import MAKERS
 
 if TYPE_CHECKING:
@@ -37,14 +38,19 @@ DRAWS = 2000
 BOUNDS = ("above", "below", "between")
 KEYS = {"claim": {"id", "says", "where", "checks"}, "check": {"number", "correlation", *BOUNDS}}
 THEIRS: dict[str, Callable[[paper.Cells], float]] = {  # measure → its value in a row of the paper's table
-    "novel": lambda row: row.novel, "accurate": lambda row: row.accurate, "copied": lambda row: 100 - row.novel,
-    "novel_accurate": lambda row: row.novel_accurate, "accurate_if_novel": lambda row: row.novel_that_are_accurate,
+    "novel": lambda row: row.novel,
+    "accurate": lambda row: row.accurate,
+    "copied": lambda row: 100 - row.novel,
+    "novel_accurate": lambda row: row.novel_accurate,
+    "accurate_if_novel": lambda row: row.novel_that_are_accurate,
 }
 THEIR_ROWS = frozenset(paper.table()["strategy"])
 MEASURES = (*THEIRS, "novel_seen", "novel_functional", "novel_family")
 GVS_ITERATIONS = 30  # the paper's candidates of NSR-gvs: loops × beam size
-TERM = re.compile(r"\s*(?P<sign>[+-]?)\s*(?P<factor>\d+(?:\.\d+)?)?\s*(?P<measure>\w+)\(\s*(?P<equal>beam\s*@\s*)?"
-                  r"(?P<strategy>[a-z0-9][\w+-]*)(?:\s+(?P<size>\d+))?\s*(?:,\s*(?P<set>\w+)\s*)?\)")
+TERM = re.compile(
+    r"\s*(?P<sign>[+-]?)\s*(?P<factor>\d+(?:\.\d+)?)?\s*(?P<measure>\w+)\(\s*(?P<equal>beam\s*@\s*)?"
+    r"(?P<strategy>[a-z0-9][\w+-]*)(?:\s+(?P<size>\d+))?\s*(?:,\s*(?P<set>\w+)\s*)?\)"
+)
 
 
 class ClaimError(ValueError):
@@ -65,7 +71,8 @@ class Term:
 
 @dataclass(frozen=True)
 class Check:
-    """A number, or the correlation of two measures over the paper's strategies, and the bounds it is claimed to lie between."""
+    """A number, or the correlation of two measures over the paper's strategies, and the bounds it is claimed
+    to lie between."""
 
     text: str
     terms: tuple[Term, ...]
@@ -99,6 +106,7 @@ class Claim:
 
 # ---------------------------------------------------------------------------------------------------------------- reading
 
+
 def read_claims(path: Path | str = ROOT / "params" / "claims.yaml") -> list[Claim]:
     """The claims of a file, every key and every row of them checked."""
     path = Path(path)
@@ -107,7 +115,9 @@ def read_claims(path: Path | str = ROOT / "params" / "claims.yaml") -> list[Clai
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise ClaimError(f"{short(path)} cannot be read as plain YAML ({type(error).__name__}).") from error
     if not isinstance(content, list) or not content:
-        raise ClaimError(f"{short(path)} must be a list of claims, each with {', '.join(sorted(KEYS['claim']))}.")
+        raise ClaimError(
+            f"{short(path)} must be a list of claims, each with {', '.join(sorted(KEYS['claim']))}."
+        )
     claims = [_claim(item, i) for i, item in enumerate(content, start=1)]
     if twice := {claim.id for claim in claims if [other.id for other in claims].count(claim.id) > 1}:
         raise ClaimError(f"Two claims are called {twice.pop()!r}.")
@@ -115,33 +125,68 @@ def read_claims(path: Path | str = ROOT / "params" / "claims.yaml") -> list[Clai
 
 
 def _claim(item: Any, number: int) -> Claim:
-    name = f"Claim {item['id']!r}" if isinstance(item, Mapping) and isinstance(item.get("id"), str) else f"Claim number {number}"
-    if not isinstance(item, Mapping) or not all(isinstance(item.get(key), str) and item[key].strip() for key in ("id", "says", "where")):
+    name = (
+        f"Claim {item['id']!r}"
+        if isinstance(item, Mapping) and isinstance(item.get("id"), str)
+        else f"Claim number {number}"
+    )
+    if not isinstance(item, Mapping) or not all(
+        isinstance(item.get(key), str) and item[key].strip() for key in ("id", "says", "where")
+    ):
         raise ClaimError(f"{name} needs a text for each of id, says and where.")
     if unknown := set(map(str, item)) - KEYS["claim"]:
-        raise ClaimError(f"{name} has keys that mean nothing: {', '.join(sorted(unknown))}. A claim has: {', '.join(sorted(KEYS['claim']))}.")
+        raise ClaimError(
+            f"{name} has keys that mean nothing: {', '.join(sorted(unknown))}. A claim has: {', '.join(sorted(KEYS['claim']))}."
+        )
     if not isinstance(item.get("checks"), list) or not item["checks"]:
-        raise ClaimError(f"{name} needs a list of checks, like  - {{number: novel(tpsr 1) - novel(beam 5), above: 0}}.")
-    return Claim(item["id"], " ".join(item["says"].split()), " ".join(item["where"].split()), tuple(_check(c, name) for c in item["checks"]))
+        raise ClaimError(
+            f"{name} needs a list of checks, like  - {{number: novel(tpsr 1) - novel(beam 5), above: 0}}."
+        )
+    return Claim(
+        item["id"],
+        " ".join(item["says"].split()),
+        " ".join(item["where"].split()),
+        tuple(_check(c, name) for c in item["checks"]),
+    )
 
 
 def _check(item: Any, name: str) -> Check:
     if not isinstance(item, Mapping) or (unknown := set(map(str, item)) - KEYS["check"]):
         known = ", ".join(sorted(KEYS["check"]))
-        raise ClaimError(f"{name} has a check with keys that mean nothing: {', '.join(sorted(unknown)) if isinstance(item, Mapping) else item!r}. "
-                         f"A check has: {known}.")
+        raise ClaimError(
+            f"{name} has a check with keys that mean nothing: {', '.join(sorted(unknown)) if isinstance(item, Mapping) else item!r}. "
+            f"A check has: {known}."
+        )
     given = [key for key in BOUNDS if key in item]
     if len(given) != 1 or ("number" in item) == ("correlation" in item):
-        raise ClaimError(f"{name}: a check has either a number or a correlation, and one of {', '.join(BOUNDS)}.")
+        raise ClaimError(
+            f"{name}: a check has either a number or a correlation, and one of {', '.join(BOUNDS)}."
+        )
     bound = item[given[0]]
-    pair = bound if given[0] == "between" else [bound, math.inf] if given[0] == "above" else [-math.inf, bound]
-    if not isinstance(pair, list) or len(pair) != 2 or not all(type(end) in (int, float) for end in pair) or not pair[0] < pair[1]:
-        raise ClaimError(f"{name}: {given[0]} is {bound!r}; it wants {'two numbers in order' if given[0] == 'between' else 'a number'}.")
+    pair = (
+        bound if given[0] == "between" else [bound, math.inf] if given[0] == "above" else [-math.inf, bound]
+    )
+    if (
+        not isinstance(pair, list)
+        or len(pair) != 2
+        or not all(type(end) in (int, float) for end in pair)
+        or not pair[0] < pair[1]
+    ):
+        raise ClaimError(
+            f"{name}: {given[0]} is {bound!r}; it wants {'two numbers in order' if given[0] == 'between' else 'a number'}."
+        )
     if "correlation" in item:
         measures = tuple(str(item["correlation"]).replace("with", " ").split())
         if len(measures) != 2 or not set(measures) <= set(MEASURES):
-            raise ClaimError(f"{name}: a correlation is like 'novel with accurate', not {item['correlation']!r}.")
-        return Check(f"correlation of {measures[0]} with {measures[1]} over strategies", (), *map(float, pair), correlation=measures)
+            raise ClaimError(
+                f"{name}: a correlation is like 'novel with accurate', not {item['correlation']!r}."
+            )
+        return Check(
+            f"correlation of {measures[0]} with {measures[1]} over strategies",
+            (),
+            *map(float, pair),
+            correlation=measures,
+        )
     return Check(str(item["number"]), parse_terms(str(item["number"]), name), *map(float, pair))
 
 
@@ -155,16 +200,35 @@ def parse_terms(text: str, name: str = "A claim") -> tuple[Term, ...]:
     while place < len(text.rstrip()):
         found = TERM.match(text, place)
         if not found or (terms and not found["sign"]):
-            raise ClaimError(f"{name}: cannot read {text[place:].strip()[:40]!r}. A number is like 'novel(tpsr 1) - novel(beam 5, baseline)'.")
+            raise ClaimError(
+                f"{name}: cannot read {text[place:].strip()[:40]!r}. A number is like 'novel(tpsr 1) - novel(beam 5, baseline)'."
+            )
         if found["measure"] not in MEASURES:
-            raise ClaimError(f"{name}: nothing is called {found['measure']!r}. There are: {', '.join(MEASURES)}.")
+            raise ClaimError(
+                f"{name}: nothing is called {found['measure']!r}. There are: {', '.join(MEASURES)}."
+            )
         if found["set"] and found["set"] not in TEST_SETS:
-            raise ClaimError(f"{name}: there is no test set {found['set']!r}. There are: {', '.join(TEST_SETS)}.")
+            raise ClaimError(
+                f"{name}: there is no test set {found['set']!r}. There are: {', '.join(TEST_SETS)}."
+            )
         if found["strategy"] not in MAKERS or found["strategy"] in THEIR_ROWS and not found["size"]:
-            what = "needs a beam size" if found["strategy"] in MAKERS else f"is no strategy. There are: {', '.join(MAKERS)}"
+            what = (
+                "needs a beam size"
+                if found["strategy"] in MAKERS
+                else f"is no strategy. There are: {', '.join(MAKERS)}"
+            )
             raise ClaimError(f"{name}: {found['strategy']!r} {what}.")
         factor = float(found["factor"] or 1) * (-1 if found["sign"] == "-" else 1)
-        terms.append(Term(factor, found["measure"], found["strategy"], int(found["size"] or 0), found["set"] or "not_included", bool(found["equal"])))
+        terms.append(
+            Term(
+                factor,
+                found["measure"],
+                found["strategy"],
+                int(found["size"] or 0),
+                found["set"] or "not_included",
+                bool(found["equal"]),
+            )
+        )
         place = found.end()
     if not terms:
         raise ClaimError(f"{name} has a check without a number.")
@@ -173,8 +237,10 @@ def parse_terms(text: str, name: str = "A claim") -> tuple[Term, ...]:
 
 # ---------------------------------------------------------------------------------------------------------------- judging
 
+
 def judge(claims: Sequence[Claim], rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """A line per check: the paper's number and ours (with its 95 % interval) in %, the check's verdict, and the whole claim's."""
+    """A line per check: the paper's number and ours (with its 95 % interval) in %, the check's verdict, and
+    the whole claim's."""
     import pandas as pd
 
     lines = []
@@ -183,10 +249,23 @@ def judge(claims: Sequence[Claim], rows: pd.DataFrame, rng: np.random.Generator)
         for check in claim.checks:
             theirs, (estimate, n, p_value) = paper_number(check), measure_check(check, rows, rng)
             exact = Interval(theirs, theirs, theirs)
-            own.append({"claim": claim.id, "says": claim.says, "where": claim.where, "check": check.text, "bound": check.bound,
-                        "paper": theirs, "paper_verdict": "" if math.isnan(theirs) else check.verdict(exact),
-                        "ours": estimate.value, "low": estimate.low, "high": estimate.high, "problems": n, "p_value": p_value,
-                        "verdict": check.verdict(estimate) if n else MISSING})
+            own.append(
+                {
+                    "claim": claim.id,
+                    "says": claim.says,
+                    "where": claim.where,
+                    "check": check.text,
+                    "bound": check.bound,
+                    "paper": theirs,
+                    "paper_verdict": "" if math.isnan(theirs) else check.verdict(exact),
+                    "ours": estimate.value,
+                    "low": estimate.low,
+                    "high": estimate.high,
+                    "problems": n,
+                    "p_value": p_value,
+                    "verdict": check.verdict(estimate) if n else MISSING,
+                }
+            )
         lines += [line | {"claim_verdict": together([line["verdict"] for line in own])} for line in own]
     return pd.DataFrame(lines)
 
@@ -204,34 +283,48 @@ def together(verdicts: Sequence[str]) -> str:
 
 
 def measure_check(check: Check, rows: pd.DataFrame, rng: np.random.Generator) -> tuple[Interval, int, float]:
-    """The number of a check in % with its interval, the problems behind it (0: not measured), and McNemar's p where it applies."""
+    """The number of a check in % with its interval, the problems behind it (0: not measured), and McNemar's p
+    where it applies."""
     nothing = Interval(math.nan, math.nan, math.nan), 0, math.nan
     if check.correlation:
         found = correlation(rows, *check.correlation, rng)
         return (found[0], *found[2:]) if found else nothing
-    blocks = {name: [term for term in check.terms if term.test_set == name] for name in dict.fromkeys(t.test_set for t in check.terms)}
+    blocks = {
+        name: [term for term in check.terms if term.test_set == name]
+        for name in dict.fromkeys(t.test_set for t in check.terms)
+    }
     value, draws, fewest, p_value = 0.0, np.zeros(DRAWS), math.inf, math.nan
     for terms in blocks.values():
         tops, bottoms = _aligned(terms, rows)
         if tops is None:
             return nothing
         n = tops.shape[1]  # (terms, problems)
-        # Two imaginary problems, one entirely for and one entirely against: with few problems no share is certain.
+        # Two imaginary problems, one entirely for and one entirely against: with few problems no share is
+        # certain.
         against = np.array([[term.factor > 0, term.factor < 0] for term in terms], dtype=float)
         index = rng.integers(0, n + 2, (DRAWS, n + 2))
         for term, top, bottom, extra in zip(terms, tops, bottoms, against):
             value += term.factor * (top.sum() / bottom.sum() if bottom.sum() else math.nan)
             padded = [np.append(top, extra)[index].sum(1), np.append(bottom, [1.0, 1.0])[index].sum(1)]
             draws += term.factor * np.divide(*padded, out=np.full(DRAWS, np.nan), where=padded[1] > 0)
-        if len(check.terms) == len(terms) == 2 and {t.factor for t in terms} == {1.0, -1.0} and set(np.unique(tops)) <= {0.0, 1.0}:
+        if (
+            len(check.terms) == len(terms) == 2
+            and {t.factor for t in terms} == {1.0, -1.0}
+            and set(np.unique(tops)) <= {0.0, 1.0}
+        ):
             p_value = mcnemar(*(tops == 1)).p_value if bottoms.all() else math.nan
         fewest = min(fewest, n)
-    low, high = np.quantile(draws[np.isfinite(draws)], [0.025, 0.975]) if np.isfinite(draws).any() else (math.nan, math.nan)
+    low, high = (
+        np.quantile(draws[np.isfinite(draws)], [0.025, 0.975])
+        if np.isfinite(draws).any()
+        else (math.nan, math.nan)
+    )
     return Interval(*(100 * float(x) for x in (value, low, high))), int(fewest), p_value
 
 
 def _aligned(terms: Sequence[Term], rows: pd.DataFrame) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """(terms, problems) numerators and denominators on the problems that all rows have; None if a row or all problems are missing."""
+    """(terms, problems) numerators and denominators on the problems that all rows have; None if a row or all
+    problems are missing."""
     import pandas as pd
 
     columns = []
@@ -245,20 +338,31 @@ def _aligned(terms: Sequence[Term], rows: pd.DataFrame) -> tuple[np.ndarray | No
         novel, accurate = part["novel"].astype(float), part["accurate"].astype(float)
         special = {"accurate_if_novel": (novel * accurate, novel), "novel_accurate": (novel * accurate, 1.0)}
         top, bottom = special.get(term.measure) or (part[term.measure].astype(float), 1.0)
-        columns.append(part[KEY].assign(**{f"top{k}": top, f"bottom{k}": bottom}).drop_duplicates(KEY).set_index(KEY))
+        columns.append(
+            part[KEY].assign(**{f"top{k}": top, f"bottom{k}": bottom}).drop_duplicates(KEY).set_index(KEY)
+        )
     both = pd.concat(columns, axis=1, join="inner")
     if both.empty:
         return None, None
-    return tuple(both[[f"{part}{k}" for k in range(len(terms))]].to_numpy(dtype=float).T for part in ("top", "bottom"))
+    return tuple(
+        both[[f"{part}{k}" for k in range(len(terms))]].to_numpy(dtype=float).T for part in ("top", "bottom")
+    )
 
 
-def correlation(rows: pd.DataFrame, x: str, y: str, rng: np.random.Generator,
-                over: Sequence[tuple[str, int]] | None = None) -> tuple[Interval, Interval, int, float] | None:
-    """Pearson's correlation of two shares over rows of the table (by default all of the paper's): its interval over strategies, its
-    interval over problems, their number, and the p-value of no correlation; None if a row is missing.
+def correlation(
+    rows: pd.DataFrame,
+    x: str,
+    y: str,
+    rng: np.random.Generator,
+    over: Sequence[tuple[str, int]] | None = None,
+) -> tuple[Interval, Interval, int, float] | None:
+    """Pearson's correlation of two shares over rows of the table (by default all of the paper's): its
+    interval over strategies, its interval over problems, their number, and the p-value of no correlation;
+    None if a row is missing.
 
-    Another set of problems would change the shares a little, other strategies change the whole picture: claims are judged by the
-    first interval. It is Fisher's, because seventeen points are too few for a bootstrap to be trusted.
+    Another set of problems would change the shares a little, other strategies change the whole picture:
+    claims are judged by the first interval. It is Fisher's, because seventeen points are too few for a
+    bootstrap to be trusted.
     """
     from scipy.stats import pearsonr
 
@@ -281,12 +385,18 @@ def correlation(rows: pd.DataFrame, x: str, y: str, rng: np.random.Generator,
 
 # -------------------------------------------------------------------------------------------------------- the paper's side
 
+
 def paper_number(check: Check) -> float:
-    """The same number from the paper's table, in %; nan where the table has none (another test set, a cost it does not give)."""
+    """The same number from the paper's table, in %; nan where the table has none (another test set, a cost it
+    does not give)."""
     if check.correlation:
         table = paper.table()
-        cells = [paper.row(*name) for name in table[["strategy", "beam_size"]].itertuples(index=False, name=None)]
-        return float(np.corrcoef(*([THEIRS[measure](row) for row in cells] for measure in check.correlation))[0, 1])
+        cells = [
+            paper.row(*name) for name in table[["strategy", "beam_size"]].itertuples(index=False, name=None)
+        ]
+        return float(
+            np.corrcoef(*([THEIRS[measure](row) for row in cells] for measure in check.correlation))[0, 1]
+        )
     return sum(term.factor * _theirs(term) for term in check.terms)
 
 
@@ -299,4 +409,10 @@ def _theirs(term: Term) -> float:
     if term.strategy != "gvs":  # how many candidates TPSR generated is not said
         return math.nan
     beams = paper.rows("beam")
-    return float(np.interp(np.log(GVS_ITERATIONS * term.beam_size), np.log(list(beams)), [THEIRS[term.measure](b) for b in beams.values()]))
+    return float(
+        np.interp(
+            np.log(GVS_ITERATIONS * term.beam_size),
+            np.log(list(beams)),
+            [THEIRS[term.measure](b) for b in beams.values()],
+        )
+    )

@@ -1,8 +1,11 @@
-"""The rows of the big table: one strategy at one beam size, brought together from the tables in which they were measured.
+"""The rows of the big table: one strategy at one beam size, brought together from the tables in which they
+were measured.
 
-Rows are compared on the same problems, so a problem is known by its test set, its seed, its name and its truth: if two networks were
-given different test sets, they have no problem in common, and nothing is compared.
+Rows are compared on the same problems, so a problem is known by its test set, its seed, its name and its
+truth: if two networks were given different test sets, they have no problem in common, and nothing is
+compared.
 """
+
 from __future__ import annotations
 
 import json
@@ -12,17 +15,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nsr.book.run_records import OUTPUTS, certificate_path, clock, read_table, short
+from nsr.evidence.measuring import results_path
 from nsr.evidence.novelty import ACCURATE
+from nsr.evidence.paper import table as paper_table
 from nsr.evidence.statistics import Interval, McNemar, mcnemar, paired_bootstrap
 from nsr.formulas.equivalence import template_of
-from nsr.evidence.measuring import results_path
-from nsr.evidence.paper import table as paper_table
-from nsr.book.run_records import OUTPUTS, certificate_path, clock, read_table, short
 
 if TYPE_CHECKING:
     import pandas as pd
 
-TABLES = ("beam", "tpsr", "gvs", "nsrwh", "families", "families_gvs", "local")  # the tables of chapters 05 to 08 and 13
+TABLES = (
+    "beam",
+    "tpsr",
+    "gvs",
+    "nsrwh",
+    "families",
+    "families_gvs",
+    "local",
+)  # the tables of chapters 05 to 08 and 13
 KEY = ["test_set", "seed", "problem", "truth"]
 ROW = ["strategy", "beam_size"]
 MISSING = "not measured yet"
@@ -30,32 +41,54 @@ MISSING = "not measured yet"
 
 # ---------------------------------------------------------------------------------------------------------------- reading
 
-def read_rows(scale: str = "laptop", tables: Sequence[str] = TABLES, sweep: str = "table") -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All lines that were measured, and where they come from: the reader's own sweep first, then the tables of the chapters.
+
+def read_rows(
+    scale: str = "laptop", tables: Sequence[str] = TABLES, sweep: str = "table"
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All lines that were measured, and where they come from: the reader's own sweep first, then the tables
+    of the chapters.
 
     A row that is in several places is taken from the first.
     """
     import pandas as pd
 
-    places = {f"sweep {sweep}": OUTPUTS / scale / "sweeps" / f"{sweep}_rows.csv.gz"} | {name: results_path(name, scale) for name in tables}
-    found = {name: flagged(read_table(path)).assign(source=name) for name, path in places.items() if path.exists()}
+    places = {f"sweep {sweep}": OUTPUTS / scale / "sweeps" / f"{sweep}_rows.csv.gz"} | {
+        name: results_path(name, scale) for name in tables
+    }
+    found = {
+        name: flagged(read_table(path)).assign(source=name) for name, path in places.items() if path.exists()
+    }
     if not found:
-        raise FileNotFoundError(f"Nothing was measured yet at the scale {scale!r}. Run: python -m nsr sweep params/sweeps/{sweep}.yaml --scale {scale}")
+        raise FileNotFoundError(
+            f"Nothing was measured yet at the scale {scale!r}. Run: python -m nsr sweep params/sweeps/{sweep}.yaml --scale {scale}"
+        )
     whole = pd.concat(found.values(), ignore_index=True)
-    origin = whole["source"] + " " + whole["run"].astype(str)  # a row was measured in one place, and there in one way
-    whole = whole[origin == origin.groupby([whole[name] for name in (*ROW, "test_set", "seed")]).transform("first")]
+    origin = (
+        whole["source"] + " " + whole["run"].astype(str)
+    )  # a row was measured in one place, and there in one way
+    whole = whole[
+        origin == origin.groupby([whole[name] for name in (*ROW, "test_set", "seed")]).transform("first")
+    ]
     lines = whole["source"].value_counts()
-    sources = [{"table": name, "lines": int(lines.get(name, 0)), "made": _birth(path) if name in found else MISSING}
-               for name, path in places.items() if name in found or name in tables]
+    sources = [
+        {"table": name, "lines": int(lines.get(name, 0)), "made": _birth(path) if name in found else MISSING}
+        for name, path in places.items()
+        if name in found or name in tables
+    ]
     return whole.reset_index(drop=True), pd.DataFrame(sources).set_index("table")
 
 
 def flagged(rows: pd.DataFrame) -> pd.DataFrame:
-    """Lines with plain flags: novel (in each sense), accurate, copied; a failure is none of them. No beam size is 0."""
+    """Lines with plain flags: novel (in each sense), accurate, copied; a failure is none of them. No beam
+    size is 0."""
     flags = {name: rows[name].isin([True, "True", 1]) for name in rows if name.startswith("novel")}
     answered = rows["answer"].notna() & (rows["answer"] != "")
-    return rows.assign(beam_size=rows["beam_size"].fillna(0).astype(int), **flags, accurate=rows["r2"].astype(float) > ACCURATE,
-                       copied=answered & ~flags["novel"])
+    return rows.assign(
+        beam_size=rows["beam_size"].fillna(0).astype(int),
+        **flags,
+        accurate=rows["r2"].astype(float) > ACCURATE,
+        copied=answered & ~flags["novel"],
+    )
 
 
 def _birth(path: Path) -> str:
@@ -66,55 +99,87 @@ def _birth(path: Path) -> str:
 
 
 def seconds_taken(scale: str = "laptop", tables: Sequence[str] = TABLES) -> pd.DataFrame:
-    """How long each row took to measure, from the birth certificates: strategy, beam_size, test_set, seed, seconds."""
+    """How long each row took to measure, from the birth certificates: strategy, beam_size, test_set, seed,
+    seconds."""
     import pandas as pd
 
     files = [certificate_path(results_path(name, scale)) for name in tables]
-    births = [birth for file in files if file.exists() for birth in json.loads(file.read_text())["rows"].values()]
+    births = [
+        birth for file in files if file.exists() for birth in json.loads(file.read_text())["rows"].values()
+    ]
     lines = []
     for birth in births:
         known, options = birth["parameters"], birth["parameters"]["options"]
         inner = options.get("predictor") or options.get("inner") or {}
-        size = options.get("beam_size") or inner.get("beam_size") or (inner.get("predictor") or {}).get("beam_size") or 0
-        lines.append({"strategy": known["strategy"], "beam_size": size, "test_set": known["test_set"], "seed": known["seed"], "seconds": birth["seconds"]})
+        size = (
+            options.get("beam_size")
+            or inner.get("beam_size")
+            or (inner.get("predictor") or {}).get("beam_size")
+            or 0
+        )
+        lines.append(
+            {
+                "strategy": known["strategy"],
+                "beam_size": size,
+                "test_set": known["test_set"],
+                "seed": known["seed"],
+                "seconds": birth["seconds"],
+            }
+        )
     return pd.DataFrame(lines, columns=["strategy", "beam_size", "test_set", "seed", "seconds"])
 
 
-def row_of(rows: pd.DataFrame, strategy: str, beam_size: int = 0, test_set: str = "not_included") -> pd.DataFrame:
+def row_of(
+    rows: pd.DataFrame, strategy: str, beam_size: int = 0, test_set: str = "not_included"
+) -> pd.DataFrame:
     """The lines of one row; none if it was not measured. Beam size 0 stands for whichever there is."""
     part = rows[(rows["strategy"] == strategy) & (rows["test_set"] == test_set)]
     return part[part["beam_size"] == beam_size] if beam_size else part
 
 
 def layout(rows: pd.DataFrame) -> list[tuple[str, int]]:
-    """The rows of the table in their order: the paper's, measured or not, and then whatever else was measured."""
+    """The rows of the table in their order: the paper's, measured or not, and then whatever else was
+    measured."""
     theirs = list(paper_table()[ROW].itertuples(index=False, name=None))
-    found = [(strategy, int(size)) for strategy, size in rows[ROW].drop_duplicates().itertuples(index=False, name=None)]
-    return theirs + sorted(row for row in found if row not in theirs and row[0] not in {name for name, _ in theirs})
+    found = [
+        (strategy, int(size))
+        for strategy, size in rows[ROW].drop_duplicates().itertuples(index=False, name=None)
+    ]
+    return theirs + sorted(
+        row for row in found if row not in theirs and row[0] not in {name for name, _ in theirs}
+    )
 
 
 def outside_language(answers: Sequence[Any]) -> np.ndarray:
-    """Which answers multiply variables: templates of the SIMPLIFIED generator never do, so nothing of it could match them.
+    """Which answers multiply variables: templates of the SIMPLIFIED generator never do, so nothing of it
+    could match them.
 
     >>> outside_language(["mul x1 x2", "mul C sin x1", float("nan")]).tolist()
     [True, False, False]
     """
     texts = [answer if isinstance(answer, str) else "" for answer in answers]
-    multiplies = {text: "mul" in text.split() and "mul" in template_of(tuple(text.split())) for text in set(texts)}
+    multiplies = {
+        text: "mul" in text.split() and "mul" in template_of(tuple(text.split())) for text in set(texts)
+    }
     return np.array([multiplies[text] for text in texts], dtype=bool)
 
 
 # -------------------------------------------------------------------------------------------------------------- comparing
 
-def paired(a: pd.DataFrame, b: pd.DataFrame, what: str, rng: np.random.Generator) -> tuple[Interval, McNemar, int]:
-    """Difference of a share on the problems that both have, with its interval, McNemar's test, and how many problems these are."""
+
+def paired(
+    a: pd.DataFrame, b: pd.DataFrame, what: str, rng: np.random.Generator
+) -> tuple[Interval, McNemar, int]:
+    """Difference of a share on the problems that both have, with its interval, McNemar's test, and how many
+    problems these are."""
     pair = a[[*KEY, what]].merge(b[[*KEY, what]], on=KEY)
     first, second = pair[f"{what}_x"].astype(float), pair[f"{what}_y"].astype(float)
     return paired_bootstrap(first, second, rng), mcnemar(first == 1, second == 1), len(pair)
 
 
 def at_equal_cost(beams: pd.DataFrame, spent: float, cost: str = "candidates") -> pd.DataFrame:
-    """Beam search at a mean cost: between the two sizes that cost less and more, linear in the logarithm of the cost.
+    """Beam search at a mean cost: between the two sizes that cost less and more, linear in the logarithm of
+    the cost.
 
     Outside the sizes that were measured it is the nearest of them. Shares of problems become fractions.
     """
@@ -122,5 +187,12 @@ def at_equal_cost(beams: pd.DataFrame, spent: float, cost: str = "candidates") -
     place = float(np.interp(np.log(max(spent, 1e-9)), np.log(means.clip(lower=1e-9)), range(len(means))))
     low, part = int(place), place - int(place)
     flags = [name for name in beams if name.startswith("novel") or name in ("accurate", "copied")]
-    one, two = (beams[beams["beam_size"] == means.index[min(i, len(means) - 1)]].set_index(KEY)[flags].astype(float) for i in (low, low + 1))
-    return ((1 - part) * one + part * two.reindex(one.index)).dropna().reset_index() if part else one.reset_index()
+    one, two = (
+        beams[beams["beam_size"] == means.index[min(i, len(means) - 1)]].set_index(KEY)[flags].astype(float)
+        for i in (low, low + 1)
+    )
+    return (
+        ((1 - part) * one + part * two.reindex(one.index)).dropna().reset_index()
+        if part
+        else one.reset_index()
+    )

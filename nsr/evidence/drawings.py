@@ -1,4 +1,6 @@
-"""Pictures of a search, drawn from the log that `TPSR(watch=log.append)` or `GVS(watch=log.append)` keeps; and of what it found."""
+"""Pictures of a search, drawn from the log that `TPSR(watch=log.append)` or `GVS(watch=log.append)` keeps;
+and of what it found."""
+
 from __future__ import annotations
 
 import textwrap
@@ -9,12 +11,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 
-from nsr.formulas.expressions import END, Prefix, is_valid
+from nsr.data.problems import Problem
 from nsr.evidence.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED
+from nsr.formulas.expressions import END, Prefix, is_valid
 from nsr.formulas.notation import to_infix
 from nsr.numbers.evaluation import evaluate
 from nsr.search.oracle import Candidate, r2_fresh
-from nsr.data.problems import Problem
 from nsr.search.result import r2_text
 from nsr.search.strategies.gvs import Iteration
 from nsr.search.strategies.tpsr import Node, Rollout
@@ -25,7 +27,8 @@ DOWN = 1.25  # distance between two levels, in units of the distance between two
 
 
 def replay(log: Sequence[Rollout]) -> dict[Prefix, Node]:
-    """Grow the tree again from what its rollouts did: N counts the paths through a node, Q is the largest reward among them.
+    """Grow the tree again from what its rollouts did: N counts the paths through a node, Q is the largest
+    reward among them.
 
     >>> log = [Rollout("", (), ((), ("x1",)), 0.7, ("x1",), 0.4), Rollout("", (), ((), ("sin",)), 0.2, ("sin", "x1"), 0.9)]
     >>> [(" ".join(prefix), node.visits, node.value) for prefix, node in replay(log).items()]
@@ -46,7 +49,8 @@ def replay(log: Sequence[Rollout]) -> dict[Prefix, Node]:
 
 
 def layout(root: Node) -> dict[Prefix, tuple[float, float]]:
-    """Where the nodes below a root stand: leaves side by side in the order of their expansion, a parent above the middle of its children."""
+    """Where the nodes below a root stand: leaves side by side in the order of their expansion, a parent above
+    the middle of its children."""
     places: dict[Prefix, tuple[float, float]] = {}
     leaves = 0
 
@@ -66,10 +70,12 @@ def layout(root: Node) -> dict[Prefix, tuple[float, float]]:
 
 
 def draw_rollout(ax: Axes, log: Sequence[Rollout], n: int, phase: Phase = "back-up") -> None:
-    """Draw rollout number n (from 1) of a search of one problem up to a phase; all pictures of one root have the same layout.
+    """Draw rollout number n (from 1) of a search of one problem up to a phase; all pictures of one root have
+    the same layout.
 
-    A node shows its token, and Q and N once it has them. Blue is the way that selection went, orange the token that expansion added
-    with its p(a|s), green the completion that simulation wrote with its reward, and every value that back-up raised.
+    A node shows its token, and Q and N once it has them. Blue is the way that selection went, orange the
+    token that expansion added with its p(a|s), green the completion that simulation wrote with its reward,
+    and every value that back-up raised.
     """
     if not 1 <= n <= len(log):
         raise ValueError(f"there is no rollout {n}; the log has {len(log)}, counted from 1")
@@ -81,20 +87,51 @@ def draw_rollout(ax: Axes, log: Sequence[Rollout], n: int, phase: Phase = "back-
     places = layout(whole[root])
     new = now.path[-1] if now.path[-1] not in before else None
     shown = after if phase == "back-up" else before
-    for prefix in (p for p in places if p in after and (p in before or p == root or (p == new and stage >= 1))):
+    for prefix in (
+        p for p in places if p in after and (p in before or p == root or (p == new and stage >= 1))
+    ):
         x, y = places[prefix]
         on_path = prefix in now.path
         if prefix != root:
-            ax.plot(*zip(places[prefix[:-1]], (x, y)), color=BLUE if on_path else GREY, lw=2.2 if on_path else 1, zorder=1)
+            ax.plot(
+                *zip(places[prefix[:-1]], (x, y)),
+                color=BLUE if on_path else GREY,
+                lw=2.2 if on_path else 1,
+                zorder=1,
+            )
         face, ink = (ORANGE, "white") if prefix == new else (BLUE, "white") if on_path else (LIGHT, INK)
         text = (" ".join(prefix) or "start") if prefix == root else "end" if prefix[-1] == END else prefix[-1]
-        ax.text(x, y, textwrap.fill(text, 24), ha="center", va="center", color=ink, fontsize=8.5, zorder=3,
-                bbox={"boxstyle": "round,pad=0.3", "fc": face, "ec": "none"})
+        ax.text(
+            x,
+            y,
+            textwrap.fill(text, 24),
+            ha="center",
+            va="center",
+            color=ink,
+            fontsize=8.5,
+            zorder=3,
+            bbox={"boxstyle": "round,pad=0.3", "fc": face, "ec": "none"},
+        )
         raised = phase == "back-up" and (prefix not in before or after[prefix].value > before[prefix].value)
-        below = f"p {now.prior:.2f}" if prefix == new and stage < 3 else \
-            f"{shown[prefix].value:.3f} ({shown[prefix].visits})" if prefix in shown else ""
-        ax.text(x, y - 0.3, below, ha="center", va="top", fontsize=7, zorder=4, color=GREEN if raised else INK,
-                weight="bold" if raised else "normal", bbox={"fc": "white", "ec": "none", "pad": 0.4})
+        below = (
+            f"p {now.prior:.2f}"
+            if prefix == new and stage < 3
+            else f"{shown[prefix].value:.3f} ({shown[prefix].visits})"
+            if prefix in shown
+            else ""
+        )
+        ax.text(
+            x,
+            y - 0.3,
+            below,
+            ha="center",
+            va="top",
+            fontsize=7,
+            zorder=4,
+            color=GREEN if raised else INK,
+            weight="bold" if raised else "normal",
+            bbox={"fc": "white", "ec": "none", "pad": 0.4},
+        )
     if stage >= 2:
         _draw_completion(ax, now, places[now.path[-1]])
     across, down = [x for x, _ in places.values()], [y for _, y in places.values()]
@@ -106,14 +143,24 @@ def _draw_completion(ax: Axes, rollout: Rollout, place: tuple[float, float]) -> 
     x, y = place
     text = to_infix(rollout.completion) if is_valid(rollout.completion) else "no expression"
     ax.plot([x, x], [y, y - 1.0], color=GREEN, lw=1.4, linestyle=":", zorder=2)
-    ax.text(x, y - 0.85, f"{textwrap.fill(text, 17)}\nreward {rollout.reward:.3f}", ha="center", va="top", fontsize=7, color=GREEN, zorder=5,
-            bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": GREEN, "lw": 0.6})
+    ax.text(
+        x,
+        y - 0.85,
+        f"{textwrap.fill(text, 17)}\nreward {rollout.reward:.3f}",
+        ha="center",
+        va="top",
+        fontsize=7,
+        color=GREEN,
+        zorder=5,
+        bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": GREEN, "lw": 0.6},
+    )
 
 
 def pool_over_time(log: Sequence[Iteration], shown: int = 24) -> tuple[list[Prefix], np.ndarray]:
     """Subtrees of the last pool in the order in which they entered, and their scores (n, T); nan before that.
 
-    Of the `shown` ones half have the best scores, the others were met most often: the best alone would all have the same colour.
+    Of the `shown` ones half have the best scores, the others were met most often: the best alone would all
+    have the same colour.
 
     >>> from nsr.search.strategies.gvs import Entry
     >>> x, sin = Entry(("x1",), 0.5, 1), Entry(("sin", "x1"), 0.9, 1)
@@ -140,19 +187,36 @@ def pool_over_time(log: Sequence[Iteration], shown: int = 24) -> tuple[list[Pref
 def draw_pool(ax: Axes, log: Sequence[Iteration], truth: Prefix = (), shown: int = 24) -> AxesImage:
     """Draw the pool of one problem: a row per subtree, a column per iteration, the score as a colour.
 
-    A dot means that the subtree stood in the prompt of that iteration: white if it came from the pool, black if the random expressions
-    had it too. Subtrees of the `truth` have red names.
+    A dot means that the subtree stood in the prompt of that iteration: white if it came from the pool, black
+    if the random expressions had it too. Subtrees of the `truth` have red names.
     """
     trees, scores = pool_over_time(log, shown)
-    image = ax.imshow(scores, aspect="auto", cmap="viridis", vmin=0, vmax=1, extent=(0.5, len(log) + 0.5, len(trees) - 0.5, -0.5))
+    image = ax.imshow(
+        scores,
+        aspect="auto",
+        cmap="viridis",
+        vmin=0,
+        vmax=1,
+        extent=(0.5, len(log) + 0.5, len(trees) - 0.5, -0.5),
+    )
     row = {tree: i for i, tree in enumerate(trees)}
     for iteration in log:
         for suggestion in iteration.prompt:
             if suggestion.subtree in row:
                 colour = "white" if suggestion.source == "pool" else "black"
-                ax.plot(iteration.t, row[suggestion.subtree], "o", color=colour, markersize=3.5, mec="black", mew=0.4)
+                ax.plot(
+                    iteration.t,
+                    row[suggestion.subtree],
+                    "o",
+                    color=colour,
+                    markersize=3.5,
+                    mec="black",
+                    mew=0.4,
+                )
     ax.set_yticks(range(len(trees)), [to_infix(tree) for tree in trees], fontsize=7)
-    own = {truth[i:j] for i in range(len(truth)) for j in range(i + 1, len(truth) + 1)}  # a subtree is a slice
+    own = {
+        truth[i:j] for i in range(len(truth)) for j in range(i + 1, len(truth) + 1)
+    }  # a subtree is a slice
     for label, tree in zip(ax.get_yticklabels(), trees):
         label.set_color(RED if tree in own else INK)
     ax.set(xlabel="iteration t")
@@ -161,7 +225,8 @@ def draw_pool(ax: Axes, log: Sequence[Iteration], truth: Prefix = (), shown: int
 
 
 def draw_fit(ax: Axes, problem: Problem, candidate: Candidate, colour: str = BLUE) -> None:
-    """Draw every fresh point as a dot, the value of the truth against that of a candidate: a perfect one lies on the diagonal.
+    """Draw every fresh point as a dot, the value of the truth against that of a candidate: a perfect one lies
+    on the diagonal.
 
     Dots that are further off than half the range of the truth, infinities among them, stand at the border.
     """

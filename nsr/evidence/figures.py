@@ -1,4 +1,5 @@
-"""One style for every picture: a title that states the finding, axes with units, one colour and marker per strategy."""
+"""One style for every picture: a title that states the finding, axes with units, one colour and marker per
+strategy."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,14 +8,29 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nsr.formulas.expressions import CONSTANT, Prefix, arity
 from nsr.book.run_records import figure_dir
+from nsr.formulas.expressions import CONSTANT, Prefix, arity
 
 # Okabe and Ito's palette: told apart with any kind of colour vision, and in grey by the marker.
 INK, GREY, LIGHT = "#1d2430", "#7b8794", "#dfe4ea"
-BLUE, SKY, GREEN, YELLOW, ORANGE, RED, PINK = "#0072B2", "#56B4E9", "#009E73", "#E6C229", "#E69F00", "#D55E00", "#CC79A7"
+BLUE, SKY, GREEN, YELLOW, ORANGE, RED, PINK = (
+    "#0072B2",
+    "#56B4E9",
+    "#009E73",
+    "#E6C229",
+    "#E69F00",
+    "#D55E00",
+    "#CC79A7",
+)
 
-WINE, VIOLET, LILAC, TEAL, SAND, BROWN = "#882255", "#6A51A3", "#B39DDB", "#44AA99", "#BBAA55", "#8C5A2B"  # for close relatives
+WINE, VIOLET, LILAC, TEAL, SAND, BROWN = (
+    "#882255",
+    "#6A51A3",
+    "#B39DDB",
+    "#44AA99",
+    "#BBAA55",
+    "#8C5A2B",
+)  # for close relatives
 
 STRATEGIES: dict[str, tuple[str, str]] = {  # strategy → colour, marker; the same in every notebook
     "beam": (BLUE, "o"),
@@ -35,22 +51,63 @@ STRATEGIES: dict[str, tuple[str, str]] = {  # strategy → colour, marker; the s
     "local": (YELLOW, "X"),
     "local-random": (INK, "X"),
 }
-NAMES = {"beam": "beam search", "tpsr": "TPSR", "gvs": "NSR-gvs", "gvs+tpsr": "NSR-gvs + TPSR", "nsrwh": "NSRwH",
-         **{f"nsrwh-{given}": f"NSRwH: {given}" for given in ("none", "complexity", "symmetry", "positives", "negatives", "all")},
-         "families": "families", "families+tpsr": "families + TPSR", "families+gvs": "families + NSR-gvs", "last-leaf": "last leaf",
-         "local": "local search", "local-random": "local search, random start"}
+NAMES = {
+    "beam": "beam search",
+    "tpsr": "TPSR",
+    "gvs": "NSR-gvs",
+    "gvs+tpsr": "NSR-gvs + TPSR",
+    "nsrwh": "NSRwH",
+    **{
+        f"nsrwh-{given}": f"NSRwH: {given}"
+        for given in ("none", "complexity", "symmetry", "positives", "negatives", "all")
+    },
+    "families": "families",
+    "families+tpsr": "families + TPSR",
+    "families+gvs": "families + NSR-gvs",
+    "last-leaf": "last leaf",
+    "local": "local search",
+    "local-random": "local search, random start",
+}
 
 
 def use_style() -> None:
     """Set the house style for every figure drawn from here on."""
-    mpl.rcParams.update({
-        "figure.figsize": (7.0, 3.8), "figure.dpi": 120, "figure.constrained_layout.use": True, "savefig.dpi": 160, "savefig.bbox": "tight",
-        "font.family": "sans-serif", "font.size": 10, "axes.titlesize": 11, "axes.titleweight": "bold", "axes.titlelocation": "left", "axes.titlepad": 10,
-        "axes.labelsize": 10, "axes.labelcolor": INK, "axes.edgecolor": GREY, "axes.linewidth": 0.8, "axes.spines.top": False, "axes.spines.right": False,
-        "axes.grid": True, "axes.axisbelow": True, "grid.color": LIGHT, "grid.linewidth": 0.7, "text.color": INK, "xtick.color": GREY, "ytick.color": GREY,
-        "xtick.labelcolor": INK, "ytick.labelcolor": INK, "lines.linewidth": 1.8, "lines.markersize": 6, "legend.frameon": False, "legend.fontsize": 9,
-        "axes.prop_cycle": mpl.cycler(color=[BLUE, ORANGE, GREEN, RED, PINK, SKY, YELLOW]), "svg.hashsalt": "nsr",
-    })
+    mpl.rcParams.update(
+        {
+            "figure.figsize": (7.0, 3.8),
+            "figure.dpi": 120,
+            "figure.constrained_layout.use": True,
+            "savefig.dpi": 160,
+            "savefig.bbox": "tight",
+            "font.family": "sans-serif",
+            "font.size": 10,
+            "axes.titlesize": 11,
+            "axes.titleweight": "bold",
+            "axes.titlelocation": "left",
+            "axes.titlepad": 10,
+            "axes.labelsize": 10,
+            "axes.labelcolor": INK,
+            "axes.edgecolor": GREY,
+            "axes.linewidth": 0.8,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "grid.color": LIGHT,
+            "grid.linewidth": 0.7,
+            "text.color": INK,
+            "xtick.color": GREY,
+            "ytick.color": GREY,
+            "xtick.labelcolor": INK,
+            "ytick.labelcolor": INK,
+            "lines.linewidth": 1.8,
+            "lines.markersize": 6,
+            "legend.frameon": False,
+            "legend.fontsize": 9,
+            "axes.prop_cycle": mpl.cycler(color=[BLUE, ORANGE, GREEN, RED, PINK, SKY, YELLOW]),
+            "svg.hashsalt": "nsr",
+        }
+    )
 
 
 def style_of(strategy: str) -> dict[str, str]:
@@ -82,7 +139,8 @@ def save(figure: Figure, name: str) -> Path:
 
 
 def draw_tree(ax: Axes, prefix: Prefix, constants: Sequence[float] | None = None, colour: str = BLUE) -> None:
-    """Draw an expression as a tree: operators in colour, leaves in grey, constants by their values if they are given."""
+    """Draw an expression as a tree: operators in colour, leaves in grey, constants by their values if they
+    are given."""
     places, edges, leaves = _tree_layout(prefix)
     values = iter(constants or ())
     for parent, child in edges:
@@ -90,7 +148,16 @@ def draw_tree(ax: Axes, prefix: Prefix, constants: Sequence[float] | None = None
     for position, token in enumerate(prefix):
         text = f"{next(values, CONSTANT):.4g}" if token == CONSTANT and constants else token
         face, ink = (LIGHT, INK) if position in leaves else (colour, "white")
-        ax.text(*places[position], text, ha="center", va="center", color=ink, fontsize=9, zorder=2, bbox={"boxstyle": "round,pad=0.35", "fc": face, "ec": "none"})
+        ax.text(
+            *places[position],
+            text,
+            ha="center",
+            va="center",
+            color=ink,
+            fontsize=9,
+            zorder=2,
+            bbox={"boxstyle": "round,pad=0.35", "fc": face, "ec": "none"},
+        )
     ax.margins(0.12, 0.18)
     ax.set_axis_off()
 

@@ -2,10 +2,12 @@
 
 > If strip(e) ∈ E_templ, we say s is a *reproduction* of expressions seen during training.
 
-Novelty has four senses here. `novel` is the paper's: the template is not among the training templates. `novel_seen`: the very token
-sequence was never shown in training. `novel_functional`: no training template has the same values. `novel_family`: no training template
-describes the same family of functions once constants are free. A failure is not novel in any sense and has R² = −inf.
+Novelty has four senses here. `novel` is the paper's: the template is not among the training templates.
+`novel_seen`: the very token sequence was never shown in training. `novel_functional`: no training template
+has the same values. `novel_family`: no training template describes the same family of functions once
+constants are free. A failure is not novel in any sense and has R² = −inf.
 """
+
 from __future__ import annotations
 
 import math
@@ -15,18 +17,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nsr.evidence.statistics import wilson
 from nsr.formulas.equivalence import family, template_of
 from nsr.formulas.expressions import Prefix, Template, is_valid
 from nsr.formulas.notation import to_infix
+from nsr.numbers.fingerprints import function_of
 from nsr.search.oracle import FAILED
 from nsr.search.result import Result
-from nsr.evidence.statistics import wilson
-from nsr.numbers.fingerprints import function_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-THRESHOLDS = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)  # the paper prints 0.9999 twice; the last is meant to be 0.99999
+THRESHOLDS = (
+    0.5,
+    0.9,
+    0.95,
+    0.99,
+    0.999,
+    0.9999,
+    0.99999,
+)  # the paper prints 0.9999 twice; the last is meant to be 0.99999
 ACCURATE = 0.99
 SENSES = ("novel", "novel_seen", "novel_functional", "novel_family")
 
@@ -35,7 +45,8 @@ SENSES = ("novel", "novel_seen", "novel_functional", "novel_family")
 
 
 class TrainingSet:
-    """What a network was trained on, as the sets that novelty is measured against; each is made when first asked for.
+    """What a network was trained on, as the sets that novelty is measured against; each is made when first
+    asked for.
 
     >>> training = TrainingSet([("sin", "x1"), ("add", "x1", "x2")], seen=[("mul", "C", "sin", "x1")])
     >>> training.novelty(("sin", "add", "C", "x1"))
@@ -63,7 +74,8 @@ class TrainingSet:
         return frozenset(family(template) for template in self.templates)
 
     def novelty(self, prefix: Prefix | None) -> dict[str, bool | None]:
-        """Whether a prefix is new, in each sense; None where the log of seen sequences is missing. No expression is never novel."""
+        """Whether a prefix is new, in each sense; None where the log of seen sequences is missing. No
+        expression is never novel."""
         if prefix is None or not is_valid(prefix):
             return dict.fromkeys(SENSES, False)
         if prefix not in self._known:
@@ -73,22 +85,37 @@ class TrainingSet:
                 "novel": not copied,
                 "novel_seen": None if self.seen is None else prefix not in self.seen,
                 "novel_functional": not copied and function_of(template) not in self.functions,
-                "novel_family": not copied and family(template) not in self.families}
+                "novel_family": not copied and family(template) not in self.families,
+            }
         return self._known[prefix]
 
     def share_novel(self, generated: dict[Prefix, int], sense: str = "novel") -> float:
-        """Share of all generated candidates, repetitions and failures included, that are novel; nan if there are none."""
+        """Share of all generated candidates, repetitions and failures included, that are novel; nan if there
+        are none."""
         total = sum(generated.values())
-        return sum(n for prefix, n in generated.items() if self.novelty(prefix)[sense]) / total if total else math.nan
+        return (
+            sum(n for prefix, n in generated.items() if self.novelty(prefix)[sense]) / total
+            if total
+            else math.nan
+        )
 
 
 # --------------------------------------------------------------------------------------------------------------- tables
 
-def tidy(results: Iterable[Result], reference: TrainingSet | None = None, *, test_set: str = "", strategy: str | None = None,
-         **columns: Any) -> pd.DataFrame:
-    """One row per problem, ready for CSV. `reference` defaults to each result's own; more `columns` are added as constants.
 
-    `seconds` are of the processor, all cores together, so that rows measured on a busy machine can be compared.
+def tidy(
+    results: Iterable[Result],
+    reference: TrainingSet | None = None,
+    *,
+    test_set: str = "",
+    strategy: str | None = None,
+    **columns: Any,
+) -> pd.DataFrame:
+    """One row per problem, ready for CSV. `reference` defaults to each result's own; more `columns` are added
+    as constants.
+
+    `seconds` are of the processor, all cores together, so that rows measured on a busy machine can be
+    compared.
     """
     import pandas as pd
 
@@ -96,27 +123,54 @@ def tidy(results: Iterable[Result], reference: TrainingSet | None = None, *, tes
     for i, result in enumerate(results):
         training, answer, truth = reference or result.reference, result.answer, result.problem.truth
         novelty = training.novelty(answer and answer.prefix) if training else dict.fromkeys(SENSES)
-        rows.append({
-            "strategy": strategy or result.strategy, "beam_size": result.beam_size, "test_set": test_set, "seed": result.seed,
-            "problem": result.problem.name or str(i),
-            "truth": "" if truth is None else " ".join(truth), "answer": "" if answer is None else " ".join(answer.prefix),
-            "r2": result.r2, **novelty,
-            "candidates": result.n_candidates, "tokens": result.n_tokens, "seconds": round(result.processor, 4),
-            "fits": result.n_fits, "r2_given": result.r2_given, "log_prob": math.nan if answer is None else answer.log_prob,
-            "answer_length": 0 if answer is None else len(answer.prefix), "truth_length": 0 if truth is None else len(truth),
-            "answer_infix": "" if answer is None else to_infix(answer.prefix, answer.constants or None, digits=6),
-            "same_template": answer is not None and truth is not None and template_of(answer.prefix) == template_of(truth),
-            "same_family": answer is not None and truth is not None and family(answer.prefix) == family(truth),
-            "share_novel_candidates": training.share_novel(result.generated) if training else math.nan,
-            "stopped": result.stopped, "why": result.why, **columns})
+        rows.append(
+            {
+                "strategy": strategy or result.strategy,
+                "beam_size": result.beam_size,
+                "test_set": test_set,
+                "seed": result.seed,
+                "problem": result.problem.name or str(i),
+                "truth": "" if truth is None else " ".join(truth),
+                "answer": "" if answer is None else " ".join(answer.prefix),
+                "r2": result.r2,
+                **novelty,
+                "candidates": result.n_candidates,
+                "tokens": result.n_tokens,
+                "seconds": round(result.processor, 4),
+                "fits": result.n_fits,
+                "r2_given": result.r2_given,
+                "log_prob": math.nan if answer is None else answer.log_prob,
+                "answer_length": 0 if answer is None else len(answer.prefix),
+                "truth_length": 0 if truth is None else len(truth),
+                "answer_infix": ""
+                if answer is None
+                else to_infix(answer.prefix, answer.constants or None, digits=6),
+                "same_template": answer is not None
+                and truth is not None
+                and template_of(answer.prefix) == template_of(truth),
+                "same_family": answer is not None
+                and truth is not None
+                and family(answer.prefix) == family(truth),
+                "share_novel_candidates": training.share_novel(result.generated) if training else math.nan,
+                "stopped": result.stopped,
+                "why": result.why,
+                **columns,
+            }
+        )
     return pd.DataFrame(rows)
 
 
-def breakdown(rows: pd.DataFrame, by: str | Sequence[str] = ("strategy", "beam_size"), threshold: float = ACCURATE,
-              sense: str = "novel", confidence: float = 0.95) -> pd.DataFrame:
+def breakdown(
+    rows: pd.DataFrame,
+    by: str | Sequence[str] = ("strategy", "beam_size"),
+    threshold: float = ACCURATE,
+    sense: str = "novel",
+    confidence: float = 0.95,
+) -> pd.DataFrame:
     """The paper's table: shares of {novel, not novel} × {R² > threshold, not}, each with its Wilson interval.
 
-    Every problem is in the denominator; a failure is not novel and not accurate. Tidy: one row per group and cell.
+    Every problem is in the denominator; a failure is not novel and not accurate. Tidy: one row per group and
+    cell.
     """
     import pandas as pd
 
@@ -127,13 +181,26 @@ def breakdown(rows: pd.DataFrame, by: str | Sequence[str] = ("strategy", "beam_s
         for is_novel in (True, False):
             for is_accurate in (True, False):
                 k, n = int(np.sum((novel == is_novel) & (accurate == is_accurate))), len(group)
-                out.append({**dict(zip(names, key)), "novel": is_novel, "accurate": is_accurate,
-                            "count": k, "n": n, "share": k / n, **_interval_columns(k, n, confidence)})
+                out.append(
+                    {
+                        **dict(zip(names, key)),
+                        "novel": is_novel,
+                        "accurate": is_accurate,
+                        "count": k,
+                        "n": n,
+                        "share": k / n,
+                        **_interval_columns(k, n, confidence),
+                    }
+                )
     return pd.DataFrame(out)
 
 
-def accuracy_curve(rows: pd.DataFrame, by: str | Sequence[str] = ("strategy", "beam_size"),
-                   thresholds: Sequence[float] = THRESHOLDS, confidence: float = 0.95) -> pd.DataFrame:
+def accuracy_curve(
+    rows: pd.DataFrame,
+    by: str | Sequence[str] = ("strategy", "beam_size"),
+    thresholds: Sequence[float] = THRESHOLDS,
+    confidence: float = 0.95,
+) -> pd.DataFrame:
     """Share of problems with R² above each threshold, with its Wilson interval, per group."""
     import pandas as pd
 
@@ -142,13 +209,24 @@ def accuracy_curve(rows: pd.DataFrame, by: str | Sequence[str] = ("strategy", "b
     for key, group in rows.groupby(names, dropna=False, sort=False):
         for threshold in thresholds:
             k, n = int(_accurate(group["r2"], threshold).sum()), len(group)
-            out.append({**dict(zip(names, key)), "threshold": threshold, "count": k, "n": n, "share": k / n,
-                        **_interval_columns(k, n, confidence)})
+            out.append(
+                {
+                    **dict(zip(names, key)),
+                    "threshold": threshold,
+                    "count": k,
+                    "n": n,
+                    "share": k / n,
+                    **_interval_columns(k, n, confidence),
+                }
+            )
     return pd.DataFrame(out)
 
 
-def novelty_table(rows: pd.DataFrame, by: str | Sequence[str] = ("strategy", "beam_size"), confidence: float = 0.95) -> pd.DataFrame:
-    """Share of answers that are novel in each sense, with its Wilson interval, and the mean share of novel candidates, per group."""
+def novelty_table(
+    rows: pd.DataFrame, by: str | Sequence[str] = ("strategy", "beam_size"), confidence: float = 0.95
+) -> pd.DataFrame:
+    """Share of answers that are novel in each sense, with its Wilson interval, and the mean share of novel
+    candidates, per group."""
     import pandas as pd
 
     names = [by] if isinstance(by, str) else list(by)
@@ -156,13 +234,23 @@ def novelty_table(rows: pd.DataFrame, by: str | Sequence[str] = ("strategy", "be
     for key, group in rows.groupby(names, dropna=False, sort=False):
         for sense in SENSES:
             k, n = int(_flags(group[sense]).sum()), len(group)
-            out.append({**dict(zip(names, key)), "sense": sense, "count": k, "n": n, "share": k / n, **_interval_columns(k, n, confidence),
-                        "share_novel_candidates": group["share_novel_candidates"].mean()})
+            out.append(
+                {
+                    **dict(zip(names, key)),
+                    "sense": sense,
+                    "count": k,
+                    "n": n,
+                    "share": k / n,
+                    **_interval_columns(k, n, confidence),
+                    "share_novel_candidates": group["share_novel_candidates"].mean(),
+                }
+            )
     return pd.DataFrame(out)
 
 
 def _flags(values: Iterable[Any]) -> np.ndarray:
-    """True where true; missing counts as false (a failure is not novel). Understands what CSV makes of booleans."""
+    """True where true; missing counts as false (a failure is not novel). Understands what CSV makes of
+    booleans."""
     return np.array([value in (True, "True", 1) for value in values], dtype=bool)
 
 
@@ -174,5 +262,3 @@ def _accurate(r2: Iterable[float], threshold: float) -> np.ndarray:
 def _interval_columns(k: int, n: int, confidence: float) -> dict[str, float]:
     interval = wilson(k, n, confidence)
     return {"low": interval.low, "high": interval.high}
-
-

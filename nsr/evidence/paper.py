@@ -1,4 +1,5 @@
 """The paper's own numbers, all from params/paper_table.yaml, and how ours are set beside them."""
+
 from __future__ import annotations
 
 from functools import cache
@@ -6,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
 
-from nsr.evidence.statistics import Interval, wilson
 from nsr.book.run_records import ROOT
+from nsr.evidence.statistics import Interval, wilson
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,7 +48,9 @@ def rows(strategy: str) -> dict[int, Cells]:
     >>> rows("tpsr")[1]
     Cells(novel_accurate=0.45, novel_only=27.17, accurate_only=14.7, neither=57.69)
     """
-    return {row["beam_size"]: Cells(*row["cells"]) for row in _content()["rows"] if row["strategy"] == strategy}
+    return {
+        row["beam_size"]: Cells(*row["cells"]) for row in _content()["rows"] if row["strategy"] == strategy
+    }
 
 
 def row(strategy: str, beam_size: int) -> Cells | None:
@@ -56,19 +59,33 @@ def row(strategy: str, beam_size: int) -> Cells | None:
 
 
 def table() -> pd.DataFrame:
-    """All rows in the paper's order: strategy, beam_size, its own name, the four cells, and whether it is set in bold."""
+    """All rows in the paper's order: strategy, beam_size, its own name, the four cells, and whether it is set
+    in bold."""
     import pandas as pd
 
-    return pd.DataFrame([{"strategy": row["strategy"], "beam_size": row["beam_size"], "name": row["name"],
-                          **dict(zip(CELLS, row["cells"])), "bold": row.get("bold", False)} for row in _content()["rows"]])
+    return pd.DataFrame(
+        [
+            {
+                "strategy": row["strategy"],
+                "beam_size": row["beam_size"],
+                "name": row["name"],
+                **dict(zip(CELLS, row["cells"])),
+                "bold": row.get("bold", False),
+            }
+            for row in _content()["rows"]
+        ]
+    )
 
 
-PAPER_N: int = _content()["problems"]  # behind each row: three times 150, less a few that seem to have been dropped
+PAPER_N: int = _content()[
+    "problems"
+]  # behind each row: three times 150, less a few that seem to have been dropped
 PAPER_BEAM = rows("beam")
 
 
 def interval(percentage: float) -> Interval:
-    """Wilson's interval of a share of the paper (in %), for as many problems as it says there were; as a fraction."""
+    """Wilson's interval of a share of the paper (in %), for as many problems as it says there were; as a
+    fraction."""
     return wilson(round(percentage / 100 * PAPER_N), PAPER_N)
 
 
@@ -79,21 +96,32 @@ def compare(theirs: float, count: int, n: int) -> tuple[str, str, str]:
     ('2.2 % (1–4)', '6.7 % (5–9)', 'ours is higher')
     """
     a, b = interval(theirs), wilson(count, n)
-    verdict = "same" if a.low <= b.high and b.low <= a.high else f"ours is {'higher' if b.value > a.value else 'lower'}"
-    texts = (f"{value:.1f} % ({100 * x.low:.0f}–{100 * x.high:.0f})" for value, x in ((theirs, a), (100 * b.value, b)))
+    verdict = (
+        "same"
+        if a.low <= b.high and b.low <= a.high
+        else f"ours is {'higher' if b.value > a.value else 'lower'}"
+    )
+    texts = (
+        f"{value:.1f} % ({100 * x.low:.0f}–{100 * x.high:.0f})"
+        for value, x in ((theirs, a), (100 * b.value, b))
+    )
     return *texts, verdict
 
 
 def denominators(cells: Cells, at_least: int = 140) -> list[int]:
-    """Numbers of problems for which four whole counts give exactly these percentages, as printed with two digits.
+    """Numbers of problems for which four whole counts give exactly these percentages, as printed with two
+    digits.
 
     >>> denominators(rows("gvs")[3]), denominators(rows("gvs+tpsr")[1])
     ([225, 450], [])
     """
+
     def counts(n: int) -> list[int]:
         return [round(cell * n / 100) for cell in cells]
 
     def fits(n: int) -> bool:
-        return sum(counts(n)) == n and all(abs(100 * k / n - cell) <= 0.00501 for k, cell in zip(counts(n), cells))
+        return sum(counts(n)) == n and all(
+            abs(100 * k / n - cell) <= 0.00501 for k, cell in zip(counts(n), cells)
+        )
 
     return [n for n in range(at_least, PAPER_N + 1) if fits(n)]

@@ -1,8 +1,11 @@
-"""What scaling the data does: transformer4sr trained on sets of several sizes, all asked for the same skeletons that none of them holds.
+"""What scaling the data does: transformer4sr trained on sets of several sizes, all asked for the same
+skeletons that none of them holds.
 
-Two ways to choose test problems.  `new_skeletons`: skeletons outside the largest training set (so outside all of them).  `new_tables`: new
-tables of training skeletons, which is what a split by data set gives, as published: there a perfect copy is the right answer.
+Two ways to choose test problems.  `new_skeletons`: skeletons outside the largest training set (so outside all
+of them).  `new_tables`: new tables of training skeletons, which is what a split by data set gives, as
+published: there a perfect copy is the right answer.
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -14,24 +17,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsr.evidence.novelty import TrainingSet, tidy
-from nsr.evidence.statistics import mcnemar, wilson
-from nsr.network.checkpoints import Trained
-from nsr.search.engine import solve_all
-from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, is_valid
-from nsr.evidence.reference_tables import Job, fill, weights_digest
-from nsr.numbers.evaluation import evaluate
-from nsr.data.problems import Problem
 from nsr.book.run_records import digest
-from nsr.formulas.skeletons import bare, simplified
+from nsr.data.problems import Problem
 from nsr.data.skeleton_tables import N_POINTS, distinct, make_tables, skeleton_stream
+from nsr.evidence.novelty import TrainingSet, tidy
+from nsr.evidence.reference_tables import Job, fill, weights_digest
+from nsr.evidence.statistics import mcnemar, wilson
+from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, is_valid
+from nsr.formulas.skeletons import bare, simplified
+from nsr.network.checkpoints import Trained
+from nsr.numbers.evaluation import evaluate
+from nsr.search.engine import solve_all
 from nsr.search.strategies.greedy import Greedy
 
 if TYPE_CHECKING:
     import pandas as pd
 
 TEST_SETS = ("new_skeletons", "new_tables")
-SENSES = ("novel_constants", "novel", "novel_functional_constants", "novel_functional")  # with constants, without; as functions
+SENSES = (
+    "novel_constants",
+    "novel",
+    "novel_functional_constants",
+    "novel_functional",
+)  # with constants, without; as functions
 PARTS = (30, 12, 5, 2, 1)  # the largest set divided by each
 PAPER = {"novel_constants": 12.0, "novel": 6.0}  # "less than" so many per cent at 1.5M, of 300 problems
 N_PROBLEMS = 300
@@ -50,12 +58,17 @@ def sizes(largest: int) -> list[int]:
 # --------------------------------------------------------------------------------------------------------------------- novelty
 
 _POINTS = 10 ** np.random.default_rng(20261).uniform(-1, 1, (16, len(VARIABLES)))
-_VALUES = (1.7, -2.3, 37.1)  # of C: a root or logarithm that one of them leaves undefined is defined with another
+_VALUES = (
+    1.7,
+    -2.3,
+    37.1,
+)  # of C: a root or logarithm that one of them leaves undefined is defined with another
 
 
 @lru_cache(maxsize=1 << 17)
 def function_of(skeleton: Prefix) -> str:
-    """A hash of a skeleton's values at positive points, five digits, for three values of C; equal skeletons have equal ones.
+    """A hash of a skeleton's values at positive points, five digits, for three values of C; equal skeletons
+    have equal ones.
 
     >>> function_of(("log", "mul", "x1", "x2")) == function_of(("add", "log", "x1", "log", "x2"))
     True
@@ -68,7 +81,8 @@ def function_of(skeleton: Prefix) -> str:
 
 
 class SkeletonSet(TrainingSet):
-    """A training set of skeletons E*; an answer is simplified before it is looked up, so that another spelling is no discovery.
+    """A training set of skeletons E*; an answer is simplified before it is looked up, so that another
+    spelling is no discovery.
 
     >>> training = SkeletonSet([("mul", "C", "exp", "x1")])
     >>> [name for name, new in training.novelty(("add", "C", "exp", "x1")).items() if new]
@@ -89,28 +103,38 @@ class SkeletonSet(TrainingSet):
         return frozenset(map(function_of, self.seen))
 
     def novelty(self, prefix: Prefix | None) -> dict[str, bool]:
-        """Whether an answer is new: with its constants, without (the paper's two definitions), and as functions."""
+        """Whether an answer is new: with its constants, without (the paper's two definitions), and as
+        functions."""
         if prefix is None or not is_valid(prefix):
             return dict.fromkeys(SENSES, False)
         if prefix not in self._known:
             skeleton, template = simplified(prefix), bare(prefix)
             with_constants, without = skeleton not in self.seen, template not in self.templates
             self._known[prefix] = {
-                "novel_constants": with_constants, "novel": without,
-                "novel_functional_constants": with_constants and function_of(skeleton) not in self.functions_with_constants,
-                "novel_functional": without and function_of(template) not in self.functions}
+                "novel_constants": with_constants,
+                "novel": without,
+                "novel_functional_constants": with_constants
+                and function_of(skeleton) not in self.functions_with_constants,
+                "novel_functional": without and function_of(template) not in self.functions,
+            }
         return self._known[prefix]
 
 
 # -------------------------------------------------------------------------------------------------------------------- problems
 
-def problems_of(test_set: str, known: Collection[Prefix], n: int = N_PROBLEMS, seed: int = 0, n_points: int = N_POINTS) -> list[Problem]:
-    """n problems with n_points given and as many fresh: skeletons that are not `known`, or new tables of known ones."""
+
+def problems_of(
+    test_set: str, known: Collection[Prefix], n: int = N_PROBLEMS, seed: int = 0, n_points: int = N_POINTS
+) -> list[Problem]:
+    """n problems with n_points given and as many fresh: skeletons that are not `known`, or new tables of
+    known ones."""
     return list(_problems(test_set, frozenset(known), n, seed, n_points))
 
 
 @lru_cache(maxsize=16)
-def _problems(test_set: str, known: frozenset[Prefix], n: int, seed: int, n_points: int) -> tuple[Problem, ...]:
+def _problems(
+    test_set: str, known: frozenset[Prefix], n: int, seed: int, n_points: int
+) -> tuple[Problem, ...]:
     if test_set not in TEST_SETS:
         raise ValueError(f"no test set {test_set!r}; there are {', '.join(TEST_SETS)}")
 
@@ -123,13 +147,26 @@ def _problems(test_set: str, known: frozenset[Prefix], n: int, seed: int, n_poin
     tables = make_tables(stream, 2 * n, 1, _FRESH + seed, 2 * n_points)  # some are constant on one half
     found = []
     for index, c, points in zip(tables.skeleton, tables.constants, tables.points):
-        (X, y), (X_fresh, y_fresh) = ((half[:, :-1], half[:, -1]) for half in (points[:n_points], points[n_points:]))
+        (X, y), (X_fresh, y_fresh) = (
+            (half[:, :-1], half[:, -1]) for half in (points[:n_points], points[n_points:])
+        )
         if np.ptp(y) > 0 and np.ptp(y_fresh) > 0 and len(found) < n:
-            found.append(Problem(X, y, f"{test_set}-{seed}-{len(found)}", tables.skeletons[index], (float(c),), X_fresh, y_fresh))
+            found.append(
+                Problem(
+                    X,
+                    y,
+                    f"{test_set}-{seed}-{len(found)}",
+                    tables.skeletons[index],
+                    (float(c),),
+                    X_fresh,
+                    y_fresh,
+                )
+            )
     return tuple(found)
 
 
 # ----------------------------------------------------------------------------------------------------------------- measurement
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -143,39 +180,63 @@ class Measure:
 
     def parameters(self, known: str) -> dict:
         weights = {"weights": self.trained.name, "weights_digest": weights_digest(self.trained, self.step)}
-        return {**weights, "test_set": self.test_set, "step": self.step, "seed": self.seed, "n": self.n, "known": known}
+        return {
+            **weights,
+            "test_set": self.test_set,
+            "step": self.step,
+            "seed": self.seed,
+            "n": self.n,
+            "known": known,
+        }
 
     @property
     def label(self) -> str:
         return f"{self.trained.name} {self.test_set}" + ("" if self.step is None else f" step {self.step:,}")
 
     def table(self, known: Collection[Prefix]) -> pd.DataFrame:
-        """One line per problem, with novelty in every sense and whether the answer is the truth (with constants, without)."""
+        """One line per problem, with novelty in every sense and whether the answer is the truth (with
+        constants, without)."""
         trained, training = self.trained, SkeletonSet(self.trained.templates)
-        problems = problems_of(self.test_set, known if self.test_set == "new_skeletons" else trained.templates, self.n, self.seed)
+        problems = problems_of(
+            self.test_set, known if self.test_set == "new_skeletons" else trained.templates, self.n, self.seed
+        )
         if self.step is not None:
             trained = dataclasses.replace(trained, network=trained.at(self.step))
         results = solve_all(problems, Greedy(), trained, seed=self.seed, reference=training)
         answers = [result.answer and result.answer.prefix for result in results]
-        written = [next(iter(result.generated), ()) for result in results]  # also where it is undefined at the points
+        written = [
+            next(iter(result.generated), ()) for result in results
+        ]  # also where it is undefined at the points
         truths = [problem.truth for problem in problems]
         s = trained.settings
         step = s["steps"] if self.step is None else self.step
-        return tidy(results, training, test_set=self.test_set).drop(columns=["same_template", "same_family"]).assign(
-            items=s["items"], skeletons=len(training.seen), step=step, epoch=round(step * s["batch"] / s["items"], 2),
-            same_skeleton=[a is not None and simplified(a) == t for a, t in zip(answers, truths)],
-            same_structure=[a is not None and bare(a) == bare(t) for a, t in zip(answers, truths)],
-            truth_novel=[training.novelty(t)["novel"] for t in truths], written=[" ".join(w) for w in written],
-            **{f"written_{sense}": [training.novelty(w)[sense] for w in written] for sense in SENSES[:2]})
+        return (
+            tidy(results, training, test_set=self.test_set)
+            .drop(columns=["same_template", "same_family"])
+            .assign(
+                items=s["items"],
+                skeletons=len(training.seen),
+                step=step,
+                epoch=round(step * s["batch"] / s["items"], 2),
+                same_skeleton=[a is not None and simplified(a) == t for a, t in zip(answers, truths)],
+                same_structure=[a is not None and bare(a) == bare(t) for a, t in zip(answers, truths)],
+                truth_novel=[training.novelty(t)["novel"] for t in truths],
+                written=[" ".join(w) for w in written],
+                **{f"written_{sense}": [training.novelty(w)[sense] for w in written] for sense in SENSES[:2]},
+            )
+        )
 
 
 def measure_all(rows: Iterable[Measure], path: Path, known: Collection[Prefix]) -> pd.DataFrame:
-    """Measure the rows that the table at `path` does not hold yet (see `nsr.evidence.reference_tables.fill`); returns the table of these rows.
+    """Measure the rows that the table at `path` does not hold yet (see `nsr.evidence.reference_tables.fill`);
+    returns the table of these rows.
 
     `known` are the skeletons of the largest training set: the same test problems for all networks.
     """
     name = digest(*sorted(map(" ".join, known)))
-    return fill([Job(row.label, row.parameters(name), partial(row.table, known)) for row in rows], path, exactly=True)
+    return fill(
+        [Job(row.label, row.parameters(name), partial(row.table, known)) for row in rows], path, exactly=True
+    )
 
 
 def size_rows(networks: Sequence[Trained], **options) -> list[Measure]:
@@ -190,15 +251,25 @@ def epoch_rows(trained: Trained, **options) -> list[Measure]:
 
 # --------------------------------------------------------------------------------------------------------------------- reading
 
+
 def shares(rows: pd.DataFrame, by: str | Sequence[str], flags: Sequence[str] = SENSES) -> pd.DataFrame:
-    """The share of lines with each flag, with its Wilson interval, per group: a tidy table. A failure counts as false."""
+    """The share of lines with each flag, with its Wilson interval, per group: a tidy table. A failure counts
+    as false."""
     import pandas as pd
 
     names, out = [by] if isinstance(by, str) else list(by), []
     for key, group in rows.groupby(names, sort=True):
         for flag in flags:
             k, n = int(group[flag].astype(bool).sum()), len(group)
-            out.append({**dict(zip(names, key)), "flag": flag, "count": k, "n": n, **dict(zip(("share", "low", "high"), wilson(k, n)))})
+            out.append(
+                {
+                    **dict(zip(names, key)),
+                    "flag": flag,
+                    "count": k,
+                    "n": n,
+                    **dict(zip(("share", "low", "high"), wilson(k, n))),
+                }
+            )
     return pd.DataFrame(out)
 
 
@@ -210,7 +281,14 @@ def steps_between(rows: pd.DataFrame, by: str, flag: str) -> pd.DataFrame:
     lines = []
     for before, after in zip(table.columns, table.columns[1:]):
         test = mcnemar(table[after], table[before])
-        lines.append({"from": before, "to": after, "change": (test.only_a - test.only_b) / len(table), "p": test.p_value})
+        lines.append(
+            {
+                "from": before,
+                "to": after,
+                "change": (test.only_a - test.only_b) / len(table),
+                "p": test.p_value,
+            }
+        )
     return pd.DataFrame(lines)
 
 

@@ -1,4 +1,6 @@
-"""Statistics: a share, a mean or a difference with its interval, and the exact test of two strategies on the same problems."""
+"""Statistics: a share, a mean or a difference with its interval, and the exact test of two strategies on the
+same problems."""
+
 from __future__ import annotations
 
 import math
@@ -32,9 +34,15 @@ def wilson(k: int, n: int, confidence: float = 0.95) -> Interval:
     return Interval(p, 0.0 if k == 0 else low, 1.0 if k == n else high)
 
 
-def bootstrap(values: Sequence[float] | np.ndarray, rng: np.random.Generator, statistic: Callable[..., Any] = np.mean, draws: int = 2000,
-              confidence: float = 0.95) -> Interval:
-    """A statistic of a sample with its percentile bootstrap interval; `statistic(values, axis=-1)` must accept an axis."""
+def bootstrap(
+    values: Sequence[float] | np.ndarray,
+    rng: np.random.Generator,
+    statistic: Callable[..., Any] = np.mean,
+    draws: int = 2000,
+    confidence: float = 0.95,
+) -> Interval:
+    """A statistic of a sample with its percentile bootstrap interval; `statistic(values, axis=-1)` must
+    accept an axis."""
     values = np.asarray(values, dtype=float)
     if not len(values):
         return Interval(math.nan, math.nan, math.nan)
@@ -43,9 +51,15 @@ def bootstrap(values: Sequence[float] | np.ndarray, rng: np.random.Generator, st
     return Interval(float(statistic(values, axis=-1)), float(low), float(high))
 
 
-def paired_bootstrap(a: Sequence[float], b: Sequence[float], rng: np.random.Generator, draws: int = 2000,
-                     confidence: float = 0.95) -> Interval:
-    """Mean of a − b over the same problems, with an interval that draws problems, so that their difficulty cancels."""
+def paired_bootstrap(
+    a: Sequence[float],
+    b: Sequence[float],
+    rng: np.random.Generator,
+    draws: int = 2000,
+    confidence: float = 0.95,
+) -> Interval:
+    """Mean of a − b over the same problems, with an interval that draws problems, so that their difficulty
+    cancels."""
     a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
     if a.shape != b.shape:
         raise ValueError(f"paired samples must have one value per problem each, got {len(a)} and {len(b)}")
@@ -59,7 +73,8 @@ class McNemar(NamedTuple):
 
 
 def mcnemar(a: Sequence[bool], b: Sequence[bool]) -> McNemar:
-    """Exact test that two strategies solve the same share of the same problems: of the n they disagree on, a's number is Bin(n, ½).
+    """Exact test that two strategies solve the same share of the same problems: of the n they disagree on,
+    a's number is Bin(n, ½).
 
     >>> mcnemar([True] * 8 + [False] * 2, [False] * 8 + [True, False])
     McNemar(only_a=8, only_b=1, p_value=0.0390625)

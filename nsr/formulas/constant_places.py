@@ -1,11 +1,13 @@
 """Where constants may stand in a template, and the template with all of them: its saturation.
 
-By the paper's text a unary operator u becomes c_mul·u and a variable x becomes c_mul·x + c_add; additive constants that meet
-in one sum are one constant.
+By the paper's text a unary operator u becomes c_mul·u and a variable x becomes c_mul·x + c_add; additive
+constants that meet in one sum are one constant.
 
-Some of them say the same twice: in a·x1 · b·x2 one factor is enough, in c·(a·x1 + b)² the factor of x1, in c·exp(a·x1 + b) the summand.
-These are *spare*. Drawing data uses all of them, as the text says; a fit does better without (`family`).
+Some of them say the same twice: in a·x1 · b·x2 one factor is enough, in c·(a·x1 + b)² the factor of x1, in
+c·exp(a·x1 + b) the summand. These are *spare*. Drawing data uses all of them, as the text says; a fit does
+better without (`family`).
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -14,15 +16,21 @@ from functools import lru_cache
 from nsr.formulas.expressions import ARITY, CONSTANT, Prefix, Template, check, subtree_end
 
 ALWAYS = -1  # the guard of a token that is written in any case
-POWERS = ("pow2", "pow3", "pow4", "pow5")  # (c·u)ⁿ = cⁿ·uⁿ for either sign; a root knows positive factors only
+POWERS = (
+    "pow2",
+    "pow3",
+    "pow4",
+    "pow5",
+)  # (c·u)ⁿ = cⁿ·uⁿ for either sign; a root knows positive factors only
 
 
 @dataclass(frozen=True)
 class Saturated:
-    """A template with every constant it may carry: tokens, the group that guards each, and the places of each group.
+    """A template with every constant it may carry: tokens, the group that guards each, and the places of each
+    group.
 
-    A token guarded by group g is written when any place of g is in use; a C of group g then has the value Σ sign·place for
-    an additive group, and the place itself for a factor.
+    A token guarded by group g is written when any place of g is in use; a C of group g then has the value Σ
+    sign·place for an additive group, and the place itself for a factor.
     """
 
     tokens: tuple[str, ...]
@@ -77,7 +85,8 @@ def saturate(template: Template) -> Saturated:
             spare.add(group)
 
     def emit_sum(start: int, scaled: bool = False, shifted: bool = False) -> None:
-        """A whole sum: its additive constant stands before the first positive term, and is spare if the sum is `shifted`.
+        """A whole sum: its additive constant stands before the first positive term, and is spare if the sum
+        is `shifted`.
 
         If it is `scaled`, one of its terms needs no factor: the first.
         """
@@ -93,7 +102,8 @@ def saturate(template: Template) -> Saturated:
             i = emit(i, group, -1, False)
 
     def emit(i: int, group: int | None, sign: int, scaled: bool) -> int:
-        """The term that starts at i; `group` collects the additive constants of the sum it stands in; `scaled`: it needs no factor."""
+        """The term that starts at i; `group` collects the additive constants of the sum it stands in;
+        `scaled`: it needs no factor."""
         token = template[i]
         if token in ("add", "sub") and group is not None:
             write(ALWAYS, token)
@@ -104,7 +114,10 @@ def saturate(template: Template) -> Saturated:
         elif ARITY.get(token) == 2:
             write(ALWAYS, token)
             right = subtree_end(template, i + 1)
-            in_sum = token == "mul" and template[right] in ("add", "sub")  # one factor for the whole product; a sum can use it for a term
+            in_sum = token == "mul" and template[right] in (
+                "add",
+                "sub",
+            )  # one factor for the whole product; a sum can use it for a term
             emit(i + 1, None, 1, scaled or in_sum)
             emit(right, None, 1, scaled or not in_sum)
         elif token in ARITY:
@@ -124,5 +137,10 @@ def saturate(template: Template) -> Saturated:
 
     emit_sum(0)
     kept = [k for k, guard in enumerate(guards) if guard == ALWAYS or groups[guard]]
-    return Saturated(tuple(tokens[k] for k in kept), tuple(guards[k] for k in kept),
-                     tuple(tuple(g) for g in groups), tuple(additive), frozenset(spare))
+    return Saturated(
+        tuple(tokens[k] for k in kept),
+        tuple(guards[k] for k in kept),
+        tuple(tuple(g) for g in groups),
+        tuple(additive),
+        frozenset(spare),
+    )

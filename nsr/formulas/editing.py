@@ -9,6 +9,7 @@
 
 All of them work on any prefix, with or without constants, over any operators.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,9 +31,16 @@ class Edit(NamedTuple):
     prefix: Prefix
 
 
-def edits(prefix: Prefix, leaves: Sequence[Token], unary: Sequence[Token], binary: Sequence[Token], grafts: Iterable[Prefix] = (),
-          kinds: Iterable[str] = KINDS) -> Iterator[Edit]:
-    """All single edits of the given kinds; grafts are the subtrees that may be joined, new leaves among them or not.
+def edits(
+    prefix: Prefix,
+    leaves: Sequence[Token],
+    unary: Sequence[Token],
+    binary: Sequence[Token],
+    grafts: Iterable[Prefix] = (),
+    kinds: Iterable[str] = KINDS,
+) -> Iterator[Edit]:
+    """All single edits of the given kinds; grafts are the subtrees that may be joined, new leaves among them
+    or not.
 
     >>> [" ".join(e.prefix) for e in edits(("sin", "x1"), ["x1", "x2"], ["sin", "exp"], ["add"], kinds=("leaf", "operator", "unwrap"))]
     ['exp x1', 'x1', 'sin x2']
@@ -88,6 +96,7 @@ def _if_new(kind: str, old: Prefix, new: Prefix) -> Iterator[Edit]:
 
 # --------------------------------------------------------------------------------------------------------- what is allowed
 
+
 def operators_of(vocabulary: Vocabulary) -> tuple[list[Token], list[Token]]:
     """The unary and the binary operators that the generator draws.
 
@@ -105,7 +114,8 @@ def n_operators(prefix: Prefix) -> int:
 
 @lru_cache(maxsize=65536)
 def template_if_allowed(prefix: Prefix, max_operators: int) -> Template | None:
-    """The canonical template of an edited expression; None if the generator would reject it or it has too many operators.
+    """The canonical template of an edited expression; None if the generator would reject it or it has too
+    many operators.
 
     >>> template_if_allowed(("add", "mul", "C", "sin", "x1", "x2"), 5), template_if_allowed(("add", "x1", "x1"), 5)
     (('add', 'x2', 'sin', 'x1'), None)

@@ -4,6 +4,7 @@ From the finest to the coarsest reading (each function's docstring says exactly 
 
     tuple  <  canonical  <  template_of (constants removed)  <  family (same free constants)
 """
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -15,11 +16,12 @@ from nsr.formulas.normal_form import nest, normal_form, sort_key, strip
 def canonical(prefix: Prefix) -> Prefix:
     """One tuple for all expressions that differ by order, nesting, signs or repeated terms.
 
-    Identifies: commuted and regrouped sums and products; subtractions moved through brackets; cos(−u) = cos(u) and
-    sin, tan, asin of −u with −sin(u) …; equal factors, joined to a power; equal terms, joined (integers are not tokens, so
-    u + u becomes C·u, and u − u disappears); additive constants of one sum, factors C of one product.
-    Does not: expand products, or use any identity of functions (log exp u, sin² + cos²) or of phases.
-    The result describes the same function, up to a coefficient where C was written for an integer.
+    Identifies: commuted and regrouped sums and products; subtractions moved through brackets; cos(−u) =
+    cos(u) and sin, tan, asin of −u with −sin(u) …; equal factors, joined to a power; equal terms, joined
+    (integers are not tokens, so u + u becomes C·u, and u − u disappears); additive constants of one sum,
+    factors C of one product. Does not: expand products, or use any identity of functions (log exp u, sin² +
+    cos²) or of phases. The result describes the same function, up to a coefficient where C was written for an
+    integer.
 
     >>> canonical(("sub", "sin", "x2", "sub", "x3", "x1"))
     ('sub', 'add', 'x1', 'sin', 'x2', 'x3')
@@ -53,15 +55,18 @@ def template_of(prefix: Prefix) -> Template:
 
 @lru_cache(maxsize=65536)
 def family(prefix: Prefix) -> Prefix:
-    """One tuple for templates whose families of functions coincide when constants may stand wherever the generator puts them.
+    """One tuple for templates whose families of functions coincide when constants may stand wherever the
+    generator puts them.
 
-    Identifies, beyond `template_of`: sub with add (a negative factor), cos with sin (a phase), neg with nothing, and repeated
-    variables in a sum (a·x + b·x).  Repeated functions stay: a·sin(bx + c) + d·sin(ex + f) is more than one sine.
-    Does not know the rarer coincidences (exp(x1)·exp(x2), c·x1² + … from (x1 + c)²).
+    Identifies, beyond `template_of`: sub with add (a negative factor), cos with sin (a phase), neg with
+    nothing, and repeated variables in a sum (a·x + b·x).  Repeated functions stay: a·sin(bx + c) + d·sin(ex +
+    f) is more than one sine. Does not know the rarer coincidences (exp(x1)·exp(x2), c·x1² + … from (x1 +
+    c)²).
 
     >>> family(("sub", "x1", "cos", "x2")) == family(("add", "sin", "x2", "x1"))
     True
     """
+
     def visit(token: str, i: int, *args: tuple[Prefix, ...]) -> tuple[Prefix, ...]:
         """Sums as sorted tuples of terms."""
         if not args:
@@ -79,5 +84,15 @@ def family(prefix: Prefix) -> Prefix:
     return nest("add", list(fold(template_of(prefix), visit)))
 
 
-INVERSES = frozenset({("exp", "log"), ("log", "exp"), ("sin", "asin"), ("asin", "sin"), ("pow2", "sqrt"), ("sqrt", "pow2"),
-                       ("pow4", "sqrt"), ("sqrt", "pow4")})
+INVERSES = frozenset(
+    {
+        ("exp", "log"),
+        ("log", "exp"),
+        ("sin", "asin"),
+        ("asin", "sin"),
+        ("pow2", "sqrt"),
+        ("sqrt", "pow2"),
+        ("pow4", "sqrt"),
+        ("sqrt", "pow4"),
+    }
+)

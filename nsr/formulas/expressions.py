@@ -4,9 +4,11 @@ An expression is an immutable tuple of tokens in prefix (Polish) order,
 
     sin(x1) + C·x2   ⇔   ("add", "sin", "x1", "mul", "C", "x2")
 
-so a set of templates is a `set`, a subtree is a slice and a prompt is a concatenation.  The placeholder `C` stands for a
-number; the numbers themselves travel beside the tuple, one float per `C`, in the order in which the C's appear.
+so a set of templates is a `set`, a subtree is a slice and a prompt is a concatenation.  The placeholder `C`
+stands for a number; the numbers themselves travel beside the tuple, one float per `C`, in the order in which
+the C's appear.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -20,8 +22,23 @@ Template = Prefix  # a prefix without C: the structure that the paper's novelty 
 CONSTANT: Token = "C"
 VARIABLES: tuple[Token, ...] = tuple(f"x{i}" for i in range(1, 11))
 BINARY: tuple[Token, ...] = ("add", "sub", "mul", "div")
-UNARY: tuple[Token, ...] = ("pow2", "pow3", "pow4", "pow5", "sqrt", "log", "exp", "sin", "cos", "tan", "asin",
-                            "neg", "inv", "sq", "cb")
+UNARY: tuple[Token, ...] = (
+    "pow2",
+    "pow3",
+    "pow4",
+    "pow5",
+    "sqrt",
+    "log",
+    "exp",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "neg",
+    "inv",
+    "sq",
+    "cb",
+)
 PAD, START, END, OPEN, CLOSE = "<pad>", "<start>", "<end>", "<tree>", "</tree>"
 SPECIAL: tuple[Token, ...] = (PAD, START, END, OPEN, CLOSE)  # OPEN and CLOSE are NSR-gvs's partition tokens
 
@@ -39,10 +56,13 @@ def at_token(prefix: Iterable[Token], position: int, message: str) -> Expression
     low, high = max(0, position - 4), min(len(tokens), position + 5)
     shown = [f"▸{t}◂" if i == position else t for i, t in enumerate(tokens[low:high], low)]
     dots = ("… " if low else "", " …" if high < len(tokens) else "")
-    return ExpressionError(f"{message}, at token {position + 1} of {len(tokens)}: {dots[0]}{' '.join(shown)}{dots[1]}")
+    return ExpressionError(
+        f"{message}, at token {position + 1} of {len(tokens)}: {dots[0]}{' '.join(shown)}{dots[1]}"
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------- structure
+
 
 def arity(token: Token) -> int:
     """Number of arguments of a token: 2, 1, or 0 for a leaf.
@@ -53,8 +73,10 @@ def arity(token: Token) -> int:
     try:
         return _ARITY_OF_ALL[token]
     except (KeyError, TypeError):
-        raise ExpressionError(f"unknown token {str(token)[:40]!r}; tokens are {', '.join(BINARY + UNARY)}, "
-                              f"C and x1 … x{len(VARIABLES)}") from None
+        raise ExpressionError(
+            f"unknown token {str(token)[:40]!r}; tokens are {', '.join(BINARY + UNARY)}, "
+            f"C and x1 … x{len(VARIABLES)}"
+        ) from None
 
 
 def subtree_end(prefix: Prefix, start: int = 0) -> int:
@@ -77,9 +99,12 @@ def subtree_end(prefix: Prefix, start: int = 0) -> int:
 
 
 def check(prefix: Iterable[Token]) -> Prefix:
-    """The same prefix as a tuple if it is one complete expression, else an ExpressionError that says where it is not."""
+    """The same prefix as a tuple if it is one complete expression, else an ExpressionError that says where it
+    is not."""
     if isinstance(prefix, str):
-        raise ExpressionError(f"expected a tuple of tokens, got the text {prefix[:40]!r}; parse(text) makes one")
+        raise ExpressionError(
+            f"expected a tuple of tokens, got the text {prefix[:40]!r}; parse(text) makes one"
+        )
     prefix = tuple(prefix)
     if not prefix:
         raise ExpressionError("empty expression")
@@ -187,9 +212,11 @@ def n_constants(prefix: Prefix) -> int:
 
 # -------------------------------------------------------------------------------------------------------- vocabularies
 
+
 @dataclass(frozen=True)
 class Vocabulary:
-    """A set of operators with their sampling weights, and how many variables there are; it numbers the tokens.
+    """A set of operators with their sampling weights, and how many variables there are; it numbers the
+    tokens.
 
     `weights` are NSRwH's; a weight of 0 means that the generator never draws the operator as an operator
     (SIMPLIFIED has `mul` only to attach a constant).
@@ -240,8 +267,12 @@ class Vocabulary:
         ids = self.ids
         for i, token in enumerate(prefix):
             if token not in ids:
-                raise at_token(prefix, i, f"token {str(token)[:40]!r} is not in the vocabulary {self.name} "
-                                          f"with {self.n_variables} variables")
+                raise at_token(
+                    prefix,
+                    i,
+                    f"token {str(token)[:40]!r} is not in the vocabulary {self.name} "
+                    f"with {self.n_variables} variables",
+                )
         return [ids[token] for token in prefix]
 
     def decode(self, ids: Iterable[int]) -> Prefix:
@@ -249,7 +280,9 @@ class Vocabulary:
         out = []
         for i in ids:
             if not 0 <= int(i) < len(self):
-                raise ExpressionError(f"token id {int(i)} is not in the vocabulary {self.name} (0 to {len(self) - 1})")
+                raise ExpressionError(
+                    f"token id {int(i)} is not in the vocabulary {self.name} (0 to {len(self) - 1})"
+                )
             token = self.tokens[int(i)]
             if token == END:
                 break
@@ -262,12 +295,45 @@ class Vocabulary:
         yield from self.variables
 
 
-SIMPLIFIED = Vocabulary("SIMPLIFIED", (
-    ("add", 10), ("sub", 5), ("mul", 0), ("sin", 4), ("cos", 4), ("tan", 4), ("exp", 4)), 5)
-FULL = Vocabulary("FULL", (
-    ("add", 10), ("sub", 5), ("mul", 10), ("div", 5), ("pow2", 4), ("pow3", 2), ("pow4", 1), ("pow5", 1), ("sqrt", 4),
-    ("log", 1), ("exp", 4), ("sin", 4), ("cos", 4), ("tan", 4), ("asin", 2)), 5)
-TRANSFORMER4SR = Vocabulary("TRANSFORMER4SR", (
-    ("add", 4), ("mul", 6), ("cos", 1), ("sin", 1), ("log", 2), ("exp", 2), ("neg", 0), ("inv", 3), ("sqrt", 2),
-    ("sq", 2), ("cb", 0)), 6)
+SIMPLIFIED = Vocabulary(
+    "SIMPLIFIED", (("add", 10), ("sub", 5), ("mul", 0), ("sin", 4), ("cos", 4), ("tan", 4), ("exp", 4)), 5
+)
+FULL = Vocabulary(
+    "FULL",
+    (
+        ("add", 10),
+        ("sub", 5),
+        ("mul", 10),
+        ("div", 5),
+        ("pow2", 4),
+        ("pow3", 2),
+        ("pow4", 1),
+        ("pow5", 1),
+        ("sqrt", 4),
+        ("log", 1),
+        ("exp", 4),
+        ("sin", 4),
+        ("cos", 4),
+        ("tan", 4),
+        ("asin", 2),
+    ),
+    5,
+)
+TRANSFORMER4SR = Vocabulary(
+    "TRANSFORMER4SR",
+    (
+        ("add", 4),
+        ("mul", 6),
+        ("cos", 1),
+        ("sin", 1),
+        ("log", 2),
+        ("exp", 2),
+        ("neg", 0),
+        ("inv", 3),
+        ("sqrt", 2),
+        ("sq", 2),
+        ("cb", 0),
+    ),
+    6,
+)
 VOCABULARIES = {v.name: v for v in (SIMPLIFIED, FULL, TRANSFORMER4SR)}

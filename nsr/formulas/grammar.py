@@ -1,4 +1,5 @@
 """The valid-prefix mask: which tokens may follow, by counting the arguments that are still open."""
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -7,23 +8,35 @@ import torch
 from torch import Tensor
 
 from nsr.formulas.expressions import (
-    ARITY, CONSTANT, END, SPECIAL, VARIABLES, ExpressionError, Prefix, Vocabulary,
+    ARITY,
+    CONSTANT,
+    END,
+    SPECIAL,
+    VARIABLES,
+    ExpressionError,
+    Prefix,
+    Vocabulary,
 )
 
 
 @lru_cache(maxsize=64)
 def token_tables(vocabulary: Vocabulary) -> tuple[Tensor, Tensor, Tensor]:
-    """For each token id (V,): its arity, whether it may stand in an expression, the variable it is (0 for none)."""
+    """For each token id (V,): its arity, whether it may stand in an expression, the variable it is (0 for
+    none)."""
     arities = torch.tensor([ARITY.get(token, 0) for token in vocabulary.tokens])
     body = torch.tensor([token not in SPECIAL for token in vocabulary.tokens])
-    variable = torch.tensor([VARIABLES.index(token) + 1 if token in VARIABLES else 0 for token in vocabulary.tokens])
+    variable = torch.tensor(
+        [VARIABLES.index(token) + 1 if token in VARIABLES else 0 for token in vocabulary.tokens]
+    )
     return arities, body, variable
 
 
 def allowed(vocabulary: Vocabulary, needed: Tensor, room: Tensor, n_variables: Tensor) -> Tensor:
-    """Which tokens may follow: (…,) open arguments, tokens left to write, variables of the problem → (…, V) bool.
+    """Which tokens may follow: (…,) open arguments, tokens left to write, variables of the problem → (…, V)
+    bool.
 
-    A token fits if the tree can still be closed:  needed − 1 + arity ≤ room − 1.  Only END follows a complete tree.
+    A token fits if the tree can still be closed:  needed − 1 + arity ≤ room − 1.  Only END follows a complete
+    tree.
     """
     arities, body, variable = (table.to(needed.device) for table in token_tables(vocabulary))
     needed = needed[..., None]
@@ -33,7 +46,8 @@ def allowed(vocabulary: Vocabulary, needed: Tensor, room: Tensor, n_variables: T
 
 
 def open_arguments(prefix: Prefix) -> int:
-    """How many subtrees are missing until a prefix is complete; negative if something follows a complete expression.
+    """How many subtrees are missing until a prefix is complete; negative if something follows a complete
+    expression.
 
     >>> open_arguments(()), open_arguments(("add", "x1")), open_arguments(("x1",)), open_arguments(("x1", "x1", "x1"))
     (1, 1, 0, -1)

@@ -1,8 +1,11 @@
-"""The machinery behind `canonical`: an expression as a sum of products of atoms, and how such a sum is written.
+"""The machinery behind `canonical`: an expression as a sum of products of atoms, and how such a sum is
+written.
 
-A value is (constant, terms): whether there is an additive constant, and the coefficient of each product.  A product is a sorted
-tuple of atoms with exponents; an atom is a variable, a function of a written sum, or a written sum in brackets.
+A value is (constant, terms): whether there is an additive constant, and the coefficient of each product.  A
+product is a sorted tuple of atoms with exponents; an atom is a variable, a function of a written sum, or a
+written sum in brackets.
 """
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -20,21 +23,25 @@ _SMALL = frozenset(("neg", "inv", "sq", "cb"))  # operators of TRANSFORMER4SR, w
 
 Coefficient = int | str  # an integer, or "+C", "-C", "±C"
 Factors = tuple[tuple[Prefix, int], ...]  # a product: atoms with their exponents, sorted
-Sum = tuple[bool, dict[Factors, Coefficient]]  # whether there is an additive constant; the coefficient of each product
+Sum = tuple[
+    bool, dict[Factors, Coefficient]
+]  # whether there is an additive constant; the coefficient of each product
 
 
 def strip(prefix: Prefix) -> Prefix:
     """Remove all constants: C·u, u + C, u − C and u / C become u; a subtree of constants only disappears.
 
-    C − u leaves −u; the minus sign moves outwards to where it can be written (a sum, an odd function) and is dropped, as the
-    constant −1 that it is, where it cannot.  C / u keeps its C, because without it the division would be lost; an
-    expression without variables becomes ("C",).  Nothing else is removed or reordered.
+    C − u leaves −u; the minus sign moves outwards to where it can be written (a sum, an odd function) and is
+    dropped, as the constant −1 that it is, where it cannot.  C / u keeps its C, because without it the
+    division would be lost; an expression without variables becomes ("C",).  Nothing else is removed or
+    reordered.
 
     >>> strip(("add", "C", "mul", "C", "sin", "x1"))
     ('sin', 'x1')
     >>> strip(("sub", "sub", "C", "x1", "x2"))
     ('add', 'x1', 'x2')
     """
+
     def visit(token: str, i: int, *args: tuple[bool, Prefix] | None) -> tuple[bool, Prefix] | None:
         """(negative, what is left), or None where nothing is left."""
         if not args:
@@ -43,12 +50,22 @@ def strip(prefix: Prefix) -> Prefix:
             if args[0] is None:
                 return None
             negative, u = args[0]
-            return (False, u) if negative and token == "neg" else (negative and token in _SIGN_PASSES, (token, *u))
+            return (
+                (False, u)
+                if negative and token == "neg"
+                else (negative and token in _SIGN_PASSES, (token, *u))
+            )
         a, b = args
         if a is None or b is None:
             if b is None:
                 return a
-            return (not b[0], b[1]) if token == "sub" else (b[0], ("div", CONSTANT, *b[1])) if token == "div" else b
+            return (
+                (not b[0], b[1])
+                if token == "sub"
+                else (b[0], ("div", CONSTANT, *b[1]))
+                if token == "div"
+                else b
+            )
         (minus_a, u), (minus_b, v) = a, b
         if token in ("mul", "div"):
             return minus_a != minus_b, (token, *u, *v)
@@ -62,7 +79,8 @@ def strip(prefix: Prefix) -> Prefix:
 
 
 class Book(NamedTuple):
-    """What one canonicalisation remembers: the argument of each atom f(u), the terms of each sum that became a factor."""
+    """What one canonicalisation remembers: the argument of each atom f(u), the terms of each sum that became
+    a factor."""
 
     parts: dict[Prefix, Sum]
     small: bool  # written with the operators of TRANSFORMER4SR
@@ -134,7 +152,7 @@ def _as_product(value: Sum, book: Book) -> tuple[Coefficient, Factors]:
     if not terms:
         return "+C", ()
     if not constant and len(terms) == 1:
-        (product, coefficient), = terms.items()
+        ((product, coefficient),) = terms.items()
         return coefficient, product
     form = _write(value, book)
     book.parts[form] = value
@@ -145,7 +163,9 @@ def _from_product(coefficient: Coefficient, product: Factors, book: Book) -> Sum
     if not product:
         return True, {}
     (atom, n), *more = product
-    if not more and n == 1 and atom[0] in ("add", "sub") and coefficient in (1, -1):  # the other factors cancelled
+    if (
+        not more and n == 1 and atom[0] in ("add", "sub") and coefficient in (1, -1)
+    ):  # the other factors cancelled
         return book.parts[atom] if coefficient == 1 else _opposite(book.parts[atom])
     return False, {product: coefficient}
 
@@ -155,18 +175,22 @@ def _multiply(left: Factors, right: Factors, exponent: int) -> Factors:
     exponents = dict(left)
     for factor, n in right:
         exponents[factor] = exponents.get(factor, 0) + n * exponent
-    return tuple(sorted(((f, n) for f, n in exponents.items() if n), key=lambda item: (sort_key(item[0]), item[1])))
+    return tuple(
+        sorted(((f, n) for f, n in exponents.items() if n), key=lambda item: (sort_key(item[0]), item[1]))
+    )
 
 
 @lru_cache(maxsize=65536)
 def sort_key(term: Prefix) -> tuple:
-    """Order of terms: variables first, then functions; constants decide last, so that adding some reorders nothing."""
+    """Order of terms: variables first, then functions; constants decide last, so that adding some reorders
+    nothing."""
     bare = strip(term) if CONSTANT in term else term
     return tuple(_RANK[t] for t in bare), tuple(_RANK[t] for t in term)
 
 
 def _write(value: Sum, book: Book) -> Prefix:
-    """The canonical layout of a sum: constant, positive terms nested to the right, then the negative ones to the left."""
+    """The canonical layout of a sum: constant, positive terms nested to the right, then the negative ones to
+    the left."""
     constant, terms = value
     plus, minus = [], []
     for product, coefficient in terms.items():
@@ -186,18 +210,19 @@ def _write(value: Sum, book: Book) -> Prefix:
     if plus:
         return _chain("sub", [nest("add", plus), *minus])
     if len(minus) == 1:  # −u alone: the sign is a constant
-        (product, _), = terms.items()
+        ((product, _),) = terms.items()
         return _write_product("±C", product, book)
     return ("mul", CONSTANT, *nest("add", minus))
 
 
 def _turned(product: Factors, book: Book) -> Factors | None:
-    """−product without a minus sign, by turning the argument of one odd function, where −u has a positive term."""
+    """−product without a minus sign, by turning the argument of one odd function, where −u has a positive
+    term."""
     for i, (atom, n) in enumerate(product):
         if atom[0] in _ODD and n % 2:
             other = _opposite(book.parts[atom])
             if any(not _is_negative(c) or _turned(p, book) for p, c in other[1].items()):
-                return (*product[:i], ((atom[0], *_write(other, book)), n), *product[i + 1:])
+                return (*product[:i], ((atom[0], *_write(other, book)), n), *product[i + 1 :])
     return None
 
 
@@ -240,6 +265,7 @@ def _write_power(factor: Prefix, n: int, small: bool) -> Prefix:
 
 
 # Coefficients: an integer, or a free constant that keeps its sign, +C or −C; ±C once signs no longer matter.
+
 
 def _is_negative(c: Coefficient) -> bool:
     return c == "-C" if isinstance(c, str) else c < 0

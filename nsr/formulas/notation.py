@@ -1,8 +1,9 @@
 """Prefix tuples in the notations that people and programs read: infix text, LaTeX, sympy.
 
-`to_infix` is the exact inverse of `parse`; sympy reorders what it is given, so `from_sympy(to_sympy(e))` gives back the
-same function, not always the same tuple.
+`to_infix` is the exact inverse of `parse`; sympy reorders what it is given, so `from_sympy(to_sympy(e))`
+gives back the same function, not always the same tuple.
 """
+
 from __future__ import annotations
 
 import math
@@ -59,16 +60,20 @@ def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
             return text, "negative" if text.startswith("-") else token
         if len(args) == 2:
             (a, a_root), (b, b_root) = args
-            level, looser = (("add", "sub"), ()) if token in ("add", "sub") else (("mul", "div"), ("add", "sub"))
+            level, looser = (
+                (("add", "sub"), ()) if token in ("add", "sub") else (("mul", "div"), ("add", "sub"))
+            )
             nests_right = token in ("add", "mul")
             if a_root.split()[0] in looser or (nests_right and a_root in (token, f"{token} led")):
                 a = f"({a})"
             if b_root.split()[0] in (*looser, *level) and not (nests_right and b_root == token):
                 b = f"({b})"
             gap = "" if looser else " "
-            led = nests_right and a_root == level[1]  # a - b + c: as an operand to the right it needs brackets
+            led = (
+                nests_right and a_root == level[1]
+            )  # a - b + c: as an operand to the right it needs brackets
             return f"{a}{gap}{_SYMBOL[token]}{gap}{b}", f"{token} led" if led else token
-        (a, a_root), = args
+        ((a, a_root),) = args
         if token.startswith("pow"):
             simple = a_root.split()[0] not in (*_SYMBOL, "negative") and not a_root.startswith("pow")
             return f"{a if simple else f'({a})'}**{token[3:]}", token
@@ -79,7 +84,14 @@ def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
 
 # --------------------------------------------------------------------------------------------------------------- LaTeX
 
-_TEX_FUNCTION = {"log": r"\log", "exp": r"\exp", "sin": r"\sin", "cos": r"\cos", "tan": r"\tan", "asin": r"\arcsin"}
+_TEX_FUNCTION = {
+    "log": r"\log",
+    "exp": r"\exp",
+    "sin": r"\sin",
+    "cos": r"\cos",
+    "tan": r"\tan",
+    "asin": r"\arcsin",
+}
 _TEX_POWER = {"pow2": 2, "pow3": 3, "pow4": 4, "pow5": 5, "sq": 2, "cb": 3}
 _NEGATIVE, _SUM, _PRODUCT, _CALL, _ATOM = range(5)  # how tightly a piece of LaTeX holds together
 
@@ -112,7 +124,9 @@ def to_latex(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
         if token == "sub":
             return f"{a} - {bracketed(b, b_holds <= _SUM)}", _SUM
         if token == "mul":
-            return rf"{bracketed(a, a_holds == _SUM)}\,{bracketed(b, b_holds <= _SUM)}", max(min(a_holds, _PRODUCT), _NEGATIVE)
+            return rf"{bracketed(a, a_holds == _SUM)}\,{bracketed(b, b_holds <= _SUM)}", max(
+                min(a_holds, _PRODUCT), _NEGATIVE
+            )
         if token in ("div", "inv"):
             return (rf"\frac{{{a}}}{{{b}}}" if token == "div" else rf"\frac{{1}}{{{a}}}"), _PRODUCT
         if token == "neg":
@@ -128,6 +142,7 @@ def to_latex(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
 
 # --------------------------------------------------------------------------------------------------------------- sympy
 
+
 def to_sympy(prefix: Prefix, constants: Sequence[float] | None = None) -> sympy.Expr:
     """The sympy expression over real symbols x1 …; constants without values become symbols c1, c2, …
 
@@ -140,8 +155,15 @@ def to_sympy(prefix: Prefix, constants: Sequence[float] | None = None) -> sympy.
     places = [i for i, token in enumerate(prefix) if token == CONSTANT]
     at = {i: sympy.Symbol(f"c{k}", real=True) for k, i in enumerate(places, 1)}
     at.update(_at_constants(prefix, constants, sympy.Float))
-    operate = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b, "div": lambda a, b: a / b,
-               "neg": lambda a: -a, "inv": lambda a: 1 / a, **{name: (lambda a, n=n: a**n) for name, n in _TEX_POWER.items()}}
+    operate = {
+        "add": lambda a, b: a + b,
+        "sub": lambda a, b: a - b,
+        "mul": lambda a, b: a * b,
+        "div": lambda a, b: a / b,
+        "neg": lambda a: -a,
+        "inv": lambda a: 1 / a,
+        **{name: (lambda a, n=n: a**n) for name, n in _TEX_POWER.items()},
+    }
 
     def visit(token: str, i: int, *args: sympy.Expr) -> sympy.Expr:
         if not args:
@@ -205,7 +227,9 @@ def _from_node(sympy, node, done: dict) -> Parsed:
     if name in _TEX_FUNCTION and len(node.args) == 1:
         inner = done[node.args[0]]
         return (name, *inner[0]), inner[1]
-    raise ExpressionError(f"{name} is not an operator here; operators are {', '.join([*_SYMBOL, *_TEX_FUNCTION, 'powers', 'sqrt'])}")
+    raise ExpressionError(
+        f"{name} is not an operator here; operators are {', '.join([*_SYMBOL, *_TEX_FUNCTION, 'powers', 'sqrt'])}"
+    )
 
 
 def _product(sympy, factors: Sequence, done: dict) -> Parsed:

@@ -1,10 +1,11 @@
 """Infix text to prefix tuples, with a hand-written parser that can do nothing but build an expression.
 
-No text ever reaches eval or sympify.  A run of `+` (or `*`) nests to the right, everything else to the left, as in the
-canonical layout:
+No text ever reaches eval or sympify.  A run of `+` (or `*`) nests to the right, everything else to the left,
+as in the canonical layout:
 
     a + b + c - d - e   ⇔   sub sub add a add b c d e
 """
+
 from __future__ import annotations
 
 import math
@@ -19,7 +20,9 @@ Parsed = tuple[Prefix, Constants]
 
 _ALIASES = {"ln": "log", "arcsin": "asin"}
 _NUMBERS = {"pi": math.pi, "e": math.e}
-_LEXER = re.compile(r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)|(?P<op>\*\*|[-+*/^()])")
+_LEXER = re.compile(
+    r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)|(?P<op>\*\*|[-+*/^()])"
+)
 
 
 def parse(text: str) -> Parsed:
@@ -40,7 +43,9 @@ def parse(text: str) -> Parsed:
     prefix, values = reader.read()
     if None in values:
         if any(v is not None for v in values):
-            raise ExpressionError("numbers and the placeholder C cannot be mixed: give every constant a value or none")
+            raise ExpressionError(
+                "numbers and the placeholder C cannot be mixed: give every constant a value or none"
+            )
         values = ()
     return prefix, values
 
@@ -66,7 +71,9 @@ class _Reader:
     def error(self, message: str, position: int) -> ExpressionError:
         low, high = max(0, position - 30), position + 30
         line = "".join(" " if c.isspace() else c for c in self.text[low:high])
-        return ExpressionError(f"{message}, at character {position + 1}:\n    {line}\n    {' ' * (position - low)}^")
+        return ExpressionError(
+            f"{message}, at character {position + 1}:\n    {line}\n    {' ' * (position - low)}^"
+        )
 
     def read(self) -> Parsed:
         if len(self.lexemes) == 1:
@@ -86,7 +93,9 @@ class _Reader:
                 elif word in ("+", "-"):
                     frame.negative ^= word == "-"
                 else:
-                    raise self.error("an operand is missing" if word in (")", "") else f"unexpected {word!r}", position)
+                    raise self.error(
+                        "an operand is missing" if word in (")", "") else f"unexpected {word!r}", position
+                    )
             elif word in ("+", "-", "*", "/"):
                 frame.operator(word)
             elif word == ")":
@@ -107,7 +116,9 @@ class _Reader:
     def number(self, word: str, position: int) -> float:
         value = float(word)
         if not math.isfinite(value):
-            raise self.error(f"the constant {word[:20]}{'…' * (len(word) > 20)} is too large for a float", position)
+            raise self.error(
+                f"the constant {word[:20]}{'…' * (len(word) > 20)} is too large for a float", position
+            )
         return value
 
     def name(self, frames: list[_Frame], word: str, position: int) -> None:
@@ -127,8 +138,11 @@ class _Reader:
             self.i += 1
             self.open(frames, function, position)
         else:
-            hint = "a constant must be a finite number" if word.lower() in ("nan", "inf", "infinity") else \
-                f"names are x1 … x{len(VARIABLES)}, C, pi, e and {', '.join(UNARY)}"
+            hint = (
+                "a constant must be a finite number"
+                if word.lower() in ("nan", "inf", "infinity")
+                else f"names are x1 … x{len(VARIABLES)}, C, pi, e and {', '.join(UNARY)}"
+            )
             raise self.error(f"unknown name {word[:30]!r} ({hint})", position)
 
     def open(self, frames: list[_Frame], function: str, position: int) -> None:
@@ -158,21 +172,26 @@ class _Reader:
         i += self.lexemes[i][1] in ("+", "-")
         kind, word, position = self.lexemes[i]
         if kind != "number":
-            raise self.error("an exponent must be a number; write exp(b*log(a)) for a**b", self.lexemes[self.i][2])
+            raise self.error(
+                "an exponent must be a number; write exp(b*log(a)) for a**b", self.lexemes[self.i][2]
+            )
         value, i = sign * self.number(word, position), i + 1
         if bracket and self.lexemes[i][1] == "/" and self.lexemes[i + 1][0] == "number":
             below = self.number(*self.lexemes[i + 1][1:])
             value, i = (value / below if below else math.inf), i + 2
         if bracket:
             if self.lexemes[i][1] != ")":
-                raise self.error("an exponent must be a number; write exp(b*log(a)) for a**b", self.lexemes[i][2])
+                raise self.error(
+                    "an exponent must be a number; write exp(b*log(a)) for a**b", self.lexemes[i][2]
+                )
             i += 1
         self.i = i
         return value
 
 
 class _Frame:
-    """What has been read since an opening bracket: finished terms with their signs, and the product in progress."""
+    """What has been read since an opening bracket: finished terms with their signs, and the product in
+    progress."""
 
     def __init__(self, function: str, position: int) -> None:
         self.function, self.position = function, position
@@ -219,7 +238,7 @@ def _chain(parts: list[tuple[str, Parsed]], plus: str, right: str, left: str) ->
         while i < len(parts) and parts[i][0] == plus:
             i += 1
         tail = parts[i - 1][1]
-        for _, part in reversed(parts[run:i - 1]):
+        for _, part in reversed(parts[run : i - 1]):
             tail = join(right, part, tail)
         value = join(right, value, tail)
     return value

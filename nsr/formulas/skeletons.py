@@ -1,13 +1,17 @@
-"""Skeletons: how transformer4sr writes an expression down, simplified by our own fast algebra instead of sympy's.
+"""Skeletons: how transformer4sr writes an expression down, simplified by our own fast algebra instead of
+sympy's.
 
-A value is  c₀ + Σ c · Π atom^e.  A coefficient c is a number, or nan for the placeholder C: "some number", which is how nan computes.
-An exponent is an integer in units of 1/64, so that square roots are exact.  An atom is a variable, a function of a written value, or a
-written sum in brackets.  All variables are positive, so √(x1²) is x1; where sympy would need an absolute value the expression is refused.
+A value is  c₀ + Σ c · Π atom^e.  A coefficient c is a number, or nan for the placeholder C: "some number",
+which is how nan computes. An exponent is an integer in units of 1/64, so that square roots are exact.  An
+atom is a variable, a function of a written value, or a written sum in brackets.  All variables are positive,
+so √(x1²) is x1; where sympy would need an absolute value the expression is refused.
 
-Compared with the published pipeline (sympy's factor and simplify, twice) ours collects equal terms and factors, joins powers, roots and
-exponentials, pulls out common factors, turns signs out of brackets, sines and cosines; it does not expand, divide polynomials, join
-logarithms or know trigonometric identities.  A factor −1 is written `neg`, without the constant that the published code adds to it.
+Compared with the published pipeline (sympy's factor and simplify, twice) ours collects equal terms and
+factors, joins powers, roots and exponentials, pulls out common factors, turns signs out of brackets, sines
+and cosines; it does not expand, divide polynomials, join logarithms or know trigonometric identities.  A
+factor −1 is written `neg`, without the constant that the published code adds to it.
 """
+
 from __future__ import annotations
 
 import math
@@ -19,8 +23,15 @@ from nsr.formulas.normal_form import nest, strip
 
 ONE = 64
 POWERS = {"inv": -ONE, "sq": 2 * ONE, "cb": 3 * ONE, "sqrt": ONE // 2}
-EXPONENTS = {4 * ONE: ("sq", "sq"), 3 * ONE: ("cb",), 2 * ONE: ("sq",), ONE: (), 3 * ONE // 2: ("sqrt", "cb"), ONE // 2: ("sqrt",),
-             ONE // 4: ("sqrt", "sqrt")}  # and their negatives; the published list also has ±1/3, which needs a cube root
+EXPONENTS = {
+    4 * ONE: ("sq", "sq"),
+    3 * ONE: ("cb",),
+    2 * ONE: ("sq",),
+    ONE: (),
+    3 * ONE // 2: ("sqrt", "cb"),
+    ONE // 2: ("sqrt",),
+    ONE // 4: ("sqrt", "sqrt"),
+}  # and their negatives; the published list also has ±1/3, which needs a cube root
 _RANK = {token: i for i, token in enumerate((CONSTANT, *VARIABLES, *UNARY, "add", "mul"))}
 _FREE = math.nan
 
@@ -61,7 +72,10 @@ class _Algebra:
         if token == "neg":
             return self.scaled(args[0], -1.0)
         if token in ("mul", "div"):
-            (c, left), (d, right) = self.product(args[0]), self.power(args[1], ONE if token == "mul" else -ONE)
+            (c, left), (d, right) = (
+                self.product(args[0]),
+                self.power(args[1], ONE if token == "mul" else -ONE),
+            )
             return self.joined(c * d if c and d else 0.0, [*left, *right])
         if token in POWERS:
             return self.joined(*self.power(args[0], POWERS[token]))
@@ -90,12 +104,13 @@ class _Algebra:
         return value
 
     def product(self, value: Value) -> tuple[float, list[tuple[Prefix, int]]]:
-        """A value as coefficient times factors; of a sum the common factors come out, the rest is one bracket."""
+        """A value as coefficient times factors; of a sum the common factors come out, the rest is one
+        bracket."""
         value = self.flat(value)
         if not value.terms:
             return value.constant, []
         if not value.constant and len(value.terms) == 1:
-            (factors, c), = value.terms.items()
+            ((factors, c),) = value.terms.items()
             return c, list(factors)
         common, rest = self.common(value)
         if common:
@@ -141,7 +156,9 @@ class _Algebra:
             exponents[atom] = exponents.get(atom, 0) + e
         exponents = {atom: e for atom, e in exponents.items() if e}
         for atom, e in exponents.items():
-            if atom[0] not in ("add", "log", "sin", "cos", "exp") and len(atom) > 1 and e % ONE == 0:  # what stood under a root
+            if (
+                atom[0] not in ("add", "log", "sin", "cos", "exp") and len(atom) > 1 and e % ONE == 0
+            ):  # what stood under a root
                 d, inner = self.power(self.inside[atom], e)
                 return self.joined(c * d, [*((a, n) for a, n in exponents.items() if a != atom), *inner])
         grown = [atom for atom, e in exponents.items() if atom[0] == "exp"]
@@ -176,7 +193,9 @@ class _Algebra:
         if c < 0 and not odd:
             raise Refused("the root of a negative number")
         roots = [(atom, n // 2) for atom, n in (*known, *even)]
-        if c < 0 and len(odd) == 1 and odd[0][0][0] == "add" and odd[0][1] == ONE:  # √(−(x1 − x2)) is √(x2 − x1)
+        if (
+            c < 0 and len(odd) == 1 and odd[0][0][0] == "add" and odd[0][1] == ONE
+        ):  # √(−(x1 − x2)) is √(x2 − x1)
             turned = self.scaled(self.inside[odd[0][0]], -1.0)
             atom = self.write_sum(turned)
             self.inside[atom] = turned
@@ -194,7 +213,9 @@ class _Algebra:
         if atom[0] != "add":
             return False
         constant, terms = self.inside[atom]
-        return constant >= 0 and all(c > 0 and all(self.positive(a) for a, _ in factors) for factors, c in terms.items())
+        return constant >= 0 and all(
+            c > 0 and all(self.positive(a) for a, _ in factors) for factors, c in terms.items()
+        )
 
     # ---- functions ------------------------------------------------------------------------------------------------------------
 
@@ -213,7 +234,7 @@ class _Algebra:
             if not math.isnan(c) and c < 0:
                 value, sign = self.scaled(value, -1.0), -1.0 if name == "sin" else 1.0
         if not value.constant and len(value.terms) == 1:
-            (((atom, e), *more), c), = value.terms.items()
+            ((((atom, e), *more), c),) = value.terms.items()
             if not more and e == ONE and c == 1 and (name, atom[0]) in (("log", "exp"), ("exp", "log")):
                 return self.inside[atom]
         atom = (name, *self.write(value))
@@ -232,8 +253,14 @@ class _Algebra:
 
     def write_sum(self, value: Value) -> Prefix:
         """The constant, then the terms in the order of their tokens, whatever their coefficients."""
-        parts = [self.write_product(value.terms[factors], factors) for factors in sorted(value.terms, key=self.key)]
-        return nest("add", [(CONSTANT,), *parts] if value.constant else parts) if parts or value.constant else (CONSTANT,)
+        parts = [
+            self.write_product(value.terms[factors], factors) for factors in sorted(value.terms, key=self.key)
+        ]
+        return (
+            nest("add", [(CONSTANT,), *parts] if value.constant else parts)
+            if parts or value.constant
+            else (CONSTANT,)
+        )
 
     def key(self, factors: Factors) -> tuple[int, ...]:
         return _key(self.write_product(1.0, factors))
@@ -252,7 +279,8 @@ class _Algebra:
 
 @lru_cache(maxsize=1 << 17)
 def to_skeleton(prefix: Prefix) -> Prefix:
-    """The skeleton of an expression: simplified again and again until nothing changes; `Refused` if it has none.
+    """The skeleton of an expression: simplified again and again until nothing changes; `Refused` if it has
+    none.
 
     >>> to_skeleton(("add", "mul", "x1", "x2", "mul", "x2", "x3"))
     ('mul', 'x2', 'add', 'x1', 'x3')
@@ -275,7 +303,8 @@ def to_skeleton(prefix: Prefix) -> Prefix:
 
 
 def simplified(prefix: Prefix) -> Prefix:
-    """The skeleton of an expression, or the expression itself where there is none (an answer may be anything)."""
+    """The skeleton of an expression, or the expression itself where there is none (an answer may be
+    anything)."""
     try:
         return to_skeleton(prefix)
     except Refused:

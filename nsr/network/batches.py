@@ -1,7 +1,8 @@
 """The stream of training batches: a function of (seed, step) alone, made in a background thread.
 
-A pool of several batches' worth of items is drawn with its own generator PCG64([seed, pool number]), sorted by length and cut into
-batches, so that hardly any padding is computed; the batches of a pool come in random order. Resuming a run needs no generator state.
+A pool of several batches' worth of items is drawn with its own generator PCG64([seed, pool number]), sorted
+by length and cut into batches, so that hardly any padding is computed; the batches of a pool come in random
+order. Resuming a run needs no generator state.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, Prefix, Vocabulary, subtrees
-from nsr.data.templates import TreeRecipe, training_draws
 from nsr.data.hint_draws import HintRecipe, draw_hints, random_templates
 from nsr.data.hints import encode
 from nsr.data.items import ItemRecipe, TemplateBank, sample_items
+from nsr.data.templates import TreeRecipe, training_draws
+from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, Prefix, Vocabulary, subtrees
 from nsr.network.recipes import Settings
 
-Draw = Callable[[np.random.Generator, int, int], tuple[list[Prefix], np.ndarray] | tuple[list[Prefix], np.ndarray, list]]
+Draw = Callable[
+    [np.random.Generator, int, int], tuple[list[Prefix], np.ndarray] | tuple[list[Prefix], np.ndarray, list]
+]
 """(rng, n_items, n_points) → target prefixes and points (B, P, D+1) in float32, y last; all of them valid. Perhaps also a list with
 something more about each item that the hints want to know (its constants)."""
 Hints = Callable[..., Sequence[int]]
@@ -34,8 +37,8 @@ Hints = Callable[..., Sequence[int]]
 class Prompts:
     """How subtrees of the target are turned into a prompt (NSR-gvs). The paper leaves these numbers open.
 
-    With probability `empty` there is none; else distinct proper subtrees of at most `longest` tokens are drawn uniformly without
-    replacement until their length exceeds a limit, itself uniform in 0..`total`.
+    With probability `empty` there is none; else distinct proper subtrees of at most `longest` tokens are
+    drawn uniformly without replacement until their length exceeds a limit, itself uniform in 0..`total`.
     """
 
     empty: float = 0.2
@@ -118,7 +121,9 @@ class Stream:
         rng = np.random.Generator(np.random.PCG64([self.seed, number]))
         epochs = getattr(self.draw, "pool", None)  # a fixed set goes through its items in order
         n_items = self.batch * self.pool
-        prefixes, points, *more = epochs(number, n_items) if epochs else self.draw(rng, n_items, self.points[1])
+        prefixes, points, *more = (
+            epochs(number, n_items) if epochs else self.draw(rng, n_items, self.points[1])
+        )
         ids = self.vocabulary.ids
         trees = [draw_prompt(rng, prefix, self.prompts) if self.prompts else [] for prefix in prefixes]
         for prefix, prompt in zip(prefixes, trees):  # a prompt that does not fit loses its last subtrees
@@ -132,7 +137,11 @@ class Stream:
         batches = []
         for i in rng.permutation(self.pool):
             n_points, every = int(rng.integers(self.points[0], self.points[1] + 1)), cuts[i]
-            hints = [self.hints(rng, prefixes[j], *(about[j] for about in more)) for j in every] if self.hints else None
+            hints = (
+                [self.hints(rng, prefixes[j], *(about[j] for about in more)) for j in every]
+                if self.hints
+                else None
+            )
             weight = float(sum(len(prefixes[j]) + 1 for j in every))
             mine = every[self.rank :: self.world]
             rows = _padded([[ids[token] for token in spelled[j]] for j in mine], self.pad_to)
@@ -168,14 +177,20 @@ def make_draw(settings: Settings) -> tuple[list[Prefix], Draw]:
 
         fixed = training_set(d.items, d.tables, d.template_seed)
         return list(fixed.tables.skeletons), fixed
-    templates = training_draws(d.draws, TreeRecipe(settings.vocabulary, d.min_operators, d.max_operators), d.template_seed)
+    templates = training_draws(
+        d.draws, TreeRecipe(settings.vocabulary, d.min_operators, d.max_operators), d.template_seed
+    )
     bank, recipe = TemplateBank(templates, settings.vocabulary), ItemRecipe(max_constants=d.max_constants)
 
     def draw(rng: np.random.Generator, n_items: int, n_points: int) -> tuple:
         items = sample_items(bank, rng, n_items, n_points, recipe)
         points = np.concatenate([items.X, items.y[..., None]], -1, dtype=np.float32)  # (B, P, D+1)
         # Only in this vocabulary are the constants of a target those of the item, in the same order.
-        constants = [[items.values(i) for i in range(n_items)]] if d.hinted and d.vocabulary == SIMPLIFIED.name else []
+        constants = (
+            [[items.values(i) for i in range(n_items)]]
+            if d.hinted and d.vocabulary == SIMPLIFIED.name
+            else []
+        )
         return items.targets(), points, *constants
 
     return templates, draw
@@ -187,7 +202,9 @@ def make_hints(settings: Settings) -> Hints | None:
     if not d.hinted:
         return None
     room = settings.config().hint_positions
-    recipe = HintRecipe(d.hint_complexity, d.hint_symmetry, d.hint_positives, d.hint_negatives, d.hint_values, room=room)
+    recipe = HintRecipe(
+        d.hint_complexity, d.hint_symmetry, d.hint_positives, d.hint_negatives, d.hint_values, room=room
+    )
     others = random_templates(TreeRecipe(vocabulary, d.min_operators, d.max_operators))
 
     def hints(rng: np.random.Generator, prefix: Prefix, constants: tuple[float, ...] = ()) -> tuple[int, ...]:
@@ -197,7 +214,8 @@ def make_hints(settings: Settings) -> Hints | None:
 
 
 class Background:
-    """Makes the batches of an iterator in a thread, up to `ahead` in advance; `waited` counts the seconds spent waiting for it."""
+    """Makes the batches of an iterator in a thread, up to `ahead` in advance; `waited` counts the seconds
+    spent waiting for it."""
 
     def __init__(self, batches: Iterator[Batch], ahead: int = 12):
         self.waited = 0.0

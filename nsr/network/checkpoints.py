@@ -1,9 +1,12 @@
-"""Checkpoints: tensors as safetensors, everything else as JSON, written atomically; and `load(name)` for the trained networks.
+"""Checkpoints: tensors as safetensors, everything else as JSON, written atomically; and `load(name)` for the
+trained networks.
 
-A run in progress keeps one file, `latest.safetensors`: weights, optimiser and log of shown sequences as tensors, the rest as JSON in the
-file's own header, so that one rename replaces all of it. A finished network is a folder in outputs/reference/<scale>/<name>/:
+A run in progress keeps one file, `latest.safetensors`: weights, optimiser and log of shown sequences as
+tensors, the rest as JSON in the file's own header, so that one rename replaces all of it. A finished network
+is a folder in outputs/reference/<scale>/<name>/:
 
-    weights.safetensors   about.json   templates.txt.gz   seen.safetensors (unless it is too large to be committed)
+    weights.safetensors   about.json   templates.txt.gz   seen.safetensors (unless it is too large to be
+                          committed)
 """
 
 from __future__ import annotations
@@ -23,16 +26,17 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from nsr.formulas.expressions import VOCABULARIES, Prefix, Vocabulary
-from nsr.data.hints import hint_words
-from nsr.network.model import Config, Network
 from nsr.book.run_records import OUTPUTS, REFERENCE, atomic_write, short, to_json
+from nsr.data.hints import hint_words
+from nsr.formulas.expressions import VOCABULARIES, Prefix, Vocabulary
+from nsr.network.model import Config, Network
 
 FORMAT = "nsr-checkpoint-1"
 LAYERS, SIZE = 1000, 2**20  # no network that we could load is larger
 LATEST = "latest.safetensors"
 SEEN = "seen.safetensors"
-LARGEST_LOG = 4_000_000  # bytes: a log of shown sequences above this is not published, for a network may take 15 MB in all
+# bytes: a log of shown sequences above this is not published, for a network may take 15 MB in all
+LARGEST_LOG = 4_000_000
 
 
 class CheckpointError(RuntimeError):
@@ -40,17 +44,21 @@ class CheckpointError(RuntimeError):
 
 
 def sequence_hash(prefix: Iterable[str]) -> int:
-    """64 bits that stand for a token sequence; two of a million sequences collide with probability below 1e-7.
+    """64 bits that stand for a token sequence; two of a million sequences collide with probability below
+    1e-7.
 
     >>> sequence_hash(("sin", "x1")) == sequence_hash(["sin", "x1"]) != sequence_hash(("sin", "x2"))
     True
     """
-    return int.from_bytes(hashlib.blake2b(" ".join(prefix).encode(), digest_size=8).digest(), "big", signed=True)
+    return int.from_bytes(
+        hashlib.blake2b(" ".join(prefix).encode(), digest_size=8).digest(), "big", signed=True
+    )
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The log of target sequences really shown in training: `("sin", "x1") in seen`, `seen.count(("sin", "x1"))`."""
+    """The log of target sequences really shown in training: `("sin", "x1") in seen`, `seen.count(("sin",
+    "x1"))`."""
 
     hashes: np.ndarray  # (N,) int64, sorted
     counts: np.ndarray  # (N,) int32, how often each was shown
@@ -91,31 +99,50 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
         with safe_open(str(path), framework="pt") as file:
             header = file.metadata() or {}
             if header.get("format") != FORMAT:
-                raise CheckpointError(f"{short(path)} was not written by this project (no {FORMAT} in its header). Move it away and train anew.")
+                raise CheckpointError(
+                    f"{short(path)} was not written by this project (no {FORMAT} in its header). Move it away and train anew."
+                )
             return {name: file.get_tensor(name) for name in file.keys()}, json.loads(header["about"])
     except (SafetensorError, OSError, ValueError) as error:
-        raise CheckpointError(f"{short(path)} cannot be read as a checkpoint, it may be truncated ({error}). Delete it to train anew.") from None
+        raise CheckpointError(
+            f"{short(path)} cannot be read as a checkpoint, it may be truncated ({error}). Delete it to train anew."
+        ) from None
 
 
 def make_config(values: Mapping[str, Any]) -> Config:
     unknown = set(values) - {field.name for field in fields(Config)}
     if unknown:
-        raise CheckpointError(f"The checkpoint's network has sizes this version does not know: {', '.join(sorted(unknown))}.")
-    kinds = {field.name: type(field.default) if field.default is not MISSING else int for field in fields(Config)}
-    for name, value in values.items():  # a file must not make us reserve all memory before its tensors are looked at
+        raise CheckpointError(
+            f"The checkpoint's network has sizes this version does not know: {', '.join(sorted(unknown))}."
+        )
+    kinds = {
+        field.name: type(field.default) if field.default is not MISSING else int for field in fields(Config)
+    }
+    for (
+        name,
+        value,
+    ) in values.items():  # a file must not make us reserve all memory before its tensors are looked at
         most = LAYERS if name.endswith(("_layers", "_blocks")) else SIZE
         least = 0 if name in ("encoder_feedforward", "hint_vocabulary") else 1
         if type(value) is not kinds[name] or kinds[name] is int and not least <= value <= most:
-            raise CheckpointError(f"The checkpoint's network has {name} = {value!r}, which is nothing that a network has.")
-    return Config(**{"bias": True, **values})  # the first networks were trained before this size existed, with biases
+            raise CheckpointError(
+                f"The checkpoint's network has {name} = {value!r}, which is nothing that a network has."
+            )
+    return Config(
+        **{"bias": True, **values}
+    )  # the first networks were trained before this size existed, with biases
 
 
 def _like(network: Network, tensors: Mapping[str, Tensor], path: Path) -> Network:
     """The network, if these are tensors of its names and shapes."""
     own = network.state_dict()
-    wrong = [name for name in own if name not in tensors or tensors[name].shape != own[name].shape] + [name for name in tensors if name not in own]
+    wrong = [name for name in own if name not in tensors or tensors[name].shape != own[name].shape] + [
+        name for name in tensors if name not in own
+    ]
     if wrong:
-        raise CheckpointError(f"{short(path)} holds another network: {wrong[0]} and {len(wrong) - 1} more tensors differ.")
+        raise CheckpointError(
+            f"{short(path)} holds another network: {wrong[0]} and {len(wrong) - 1} more tensors differ."
+        )
     return network
 
 
@@ -157,8 +184,10 @@ class Trained:
     def seen(self) -> Seen:
         """The sequences really shown, constants included as C; see `has_seen`."""
         if not self.has_seen:
-            raise CheckpointError(f"The log of what {self.name!r} was shown is too large to be shipped with it; its training templates are there. "
-                                  f"Training it here makes the log: {train_command(self.name)}")
+            raise CheckpointError(
+                f"The log of what {self.name!r} was shown is too large to be shipped with it; its training templates are there. "
+                f"Training it here makes the log: {train_command(self.name)}"
+            )
         tensors, _ = read(self.folder / SEEN)
         return Seen(tensors["seen.hashes"].numpy(), tensors["seen.counts"].numpy())
 
@@ -168,8 +197,13 @@ class Trained:
         return (self.folder / SEEN).exists()
 
     def snapshots(self) -> dict[int, Path]:
-        """The steps at which weights were kept, with their files (in half precision); only where the network was trained."""
-        places = (self.folder / "snapshots", self.folder.parent / "snapshots", training_folder(self.name) / "snapshots")
+        """The steps at which weights were kept, with their files (in half precision); only where the network
+        was trained."""
+        places = (
+            self.folder / "snapshots",
+            self.folder.parent / "snapshots",
+            training_folder(self.name) / "snapshots",
+        )
         files = [path for place in places for path in sorted(place.glob("step-*.safetensors"))]
         return {int(path.stem.removeprefix("step-")): path for path in files}
 
@@ -177,8 +211,15 @@ class Trained:
         """The network as it was at one of the `snapshots()`, on the same device."""
         files = self.snapshots()
         if step not in files:
-            raise CheckpointError(f"No snapshot of {self.name!r} at step {step}; there are {sorted(files) or 'none here'}.")
-        return _fill(Network(self.config), read(files[step])[0], files[step]).to(self.network.device).eval().requires_grad_(False)
+            raise CheckpointError(
+                f"No snapshot of {self.name!r} at step {step}; there are {sorted(files) or 'none here'}."
+            )
+        return (
+            _fill(Network(self.config), read(files[step])[0], files[step])
+            .to(self.network.device)
+            .eval()
+            .requires_grad_(False)
+        )
 
 
 def training_folder(name: str) -> Path:
@@ -197,9 +238,14 @@ def train_command(name: str) -> str:
 
 
 def load(name: str, device: str | torch.device = "cpu") -> Trained:
-    """A trained network by name, e.g. `load("laptop/nesymres")`: shipped in outputs/reference, or just trained here."""
+    """A trained network by name, e.g. `load("laptop/nesymres")`: shipped in outputs/reference, or just
+    trained here."""
     name = name if "/" in name else f"laptop/{name}"
-    places = [folder for folder in (OUTPUTS / "reference" / name, REFERENCE / name, training_folder(name) / "final") if (folder / "about.json").exists()]
+    places = [
+        folder
+        for folder in (OUTPUTS / "reference" / name, REFERENCE / name, training_folder(name) / "final")
+        if (folder / "about.json").exists()
+    ]
     if not places:
         raise FileNotFoundError(f"No weights for {name!r} in outputs/reference. Run: {train_command(name)}")
     return load_folder(places[0], name, device)
@@ -213,35 +259,60 @@ def load_folder(folder: Path, name: str = "", device: str | torch.device = "cpu"
         config, vocabulary = make_config(about["config"]), about["vocabulary"]
         vocabulary = VOCABULARIES[vocabulary["name"]].with_variables(vocabulary["n_variables"])
         if list(vocabulary.tokens) != about["vocabulary"]["tokens"]:
-            raise CheckpointError(f"{short(about_path)} was made with other token ids than this version's {vocabulary.name}.")
+            raise CheckpointError(
+                f"{short(about_path)} was made with other token ids than this version's {vocabulary.name}."
+            )
         if about.get("hint_words", list(hint_words(vocabulary))) != list(hint_words(vocabulary)):
-            raise CheckpointError(f"{short(about_path)} was made with other words for hints than this version's.")
+            raise CheckpointError(
+                f"{short(about_path)} was made with other words for hints than this version's."
+            )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CheckpointError(f"{short(about_path)} is not the description of a network of this project ({error!r}).") from None
+        raise CheckpointError(
+            f"{short(about_path)} is not the description of a network of this project ({error!r})."
+        ) from None
     weights = folder / "weights.safetensors"
     with torch.device("meta"):  # no time spent on random numbers that are overwritten
         network = Network(config)
     tensors = read(weights)[0]
     network = _fill(_like(network, tensors, weights).to_empty(device="cpu"), tensors, weights)
-    return Trained(name or folder.name, network.to(device).eval().requires_grad_(False), vocabulary, about, folder)
+    return Trained(
+        name or folder.name, network.to(device).eval().requires_grad_(False), vocabulary, about, folder
+    )
 
 
-def export(folder: Path, network: Network, vocabulary: Vocabulary, templates: Iterable[Prefix], seen: Seen, about: Mapping[str, Any]) -> Path:
+def export(
+    folder: Path,
+    network: Network,
+    vocabulary: Vocabulary,
+    templates: Iterable[Prefix],
+    seen: Seen,
+    about: Mapping[str, Any],
+) -> Path:
     """Write a finished network as a folder; about.json last, so that a folder with it is complete."""
-    spelled = {"name": vocabulary.name, "n_variables": vocabulary.n_variables, "tokens": list(vocabulary.tokens)}
+    spelled = {
+        "name": vocabulary.name,
+        "n_variables": vocabulary.n_variables,
+        "tokens": list(vocabulary.tokens),
+    }
     lines = "\n".join(sorted(" ".join(template) for template in templates)) + "\n"
     write(folder / "weights.safetensors", network.state_dict(), {})
     write(folder / SEEN, seen.tensors(), {})
     atomic_write(folder / "templates.txt.gz", gzip.compress(lines.encode(), mtime=0))
-    atomic_write(folder / "about.json", to_json({"config": asdict(network.config), "vocabulary": spelled, **about}) + "\n")
+    atomic_write(
+        folder / "about.json",
+        to_json({"config": asdict(network.config), "vocabulary": spelled, **about}) + "\n",
+    )
     return folder
 
 
 def publish(name: str) -> Path:
-    """Copy a finished network from outputs/training to outputs/reference, the folder that is committed; a large log stays behind."""
+    """Copy a finished network from outputs/training to outputs/reference, the folder that is committed; a
+    large log stays behind."""
     source, target = training_folder(name) / "final", OUTPUTS / "reference" / name
     if not (source / "about.json").exists():
-        raise CheckpointError(f"The training of {name!r} has not finished: there is no {short(source)}. Run: {train_command(name)}")
+        raise CheckpointError(
+            f"The training of {name!r} has not finished: there is no {short(source)}. Run: {train_command(name)}"
+        )
     target.mkdir(parents=True, exist_ok=True)
     (target / "about.json").unlink(missing_ok=True)  # without it the folder counts as incomplete
     small = (source / SEEN).stat().st_size <= LARGEST_LOG

@@ -25,7 +25,9 @@ class Objective(nn.Module):
 
     def forward(self, points: Tensor, tokens: Tensor, targets: Tensor, hints: Tensor | None = None) -> Tensor:
         logits = self.network(points, None, tokens, hints)  # (B, L, V)
-        return F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=0, reduction="sum")
+        return F.cross_entropy(
+            logits.flatten(0, 1).float(), targets.flatten(), ignore_index=0, reduction="sum"
+        )
 
 
 def best_device() -> torch.device:
@@ -60,7 +62,8 @@ def joined(device: str) -> Iterator[Place]:
 
 
 def wants_compiling(compile: str, device: torch.device) -> bool:
-    """`auto` compiles for CUDA only: on a CPU the compiled step was measured to be a quarter slower than PyTorch's own kernels."""
+    """`auto` compiles for CUDA only: on a CPU the compiled step was measured to be a quarter slower than
+    PyTorch's own kernels."""
     return compile == "on" or compile == "auto" and device.type == "cuda"
 
 
@@ -72,8 +75,12 @@ def _distributed(objective: nn.Module, place: Place, compile: str) -> nn.Module:
                 from torch._inductor.cpp_builder import get_cpp_compiler
 
                 get_cpp_compiler()  # raises where there is none
-            torch._dynamo.config.suppress_errors = True  # what cannot be compiled at the first call runs as it is
-            objective = torch.compile(objective, dynamic=True)  # lengths and numbers of points change from batch to batch
+            torch._dynamo.config.suppress_errors = (
+                True  # what cannot be compiled at the first call runs as it is
+            )
+            objective = torch.compile(
+                objective, dynamic=True
+            )  # lengths and numbers of points change from batch to batch
         except Exception as error:  # compilation is only for speed
             print(f"Not compiled, going on without: {str(error).splitlines()[0]}", flush=True)
     if place.world > 1:
@@ -83,36 +90,50 @@ def _distributed(objective: nn.Module, place: Place, compile: str) -> nn.Module:
 
 
 class Learner:
-    """Loss and gradients of a batch, wherever it is computed. A CPU with two threads or more learns the two halves of a batch side by side:
+    """Loss and gradients of a batch, wherever it is computed. A CPU with two threads or more learns the two
+    halves of a batch side by side:
 
         ∇ loss(batch) = ∇ loss(first half) + ∇ loss(second half)
 
-    Two threads inside every kernel would wait for each other some thousand times per step, and the small kernels use one of them only. A
-    thread per half waits once, at the sum, which is always taken in the same order: the same bits every time.
+    Two threads inside every kernel would wait for each other some thousand times per step, and the small
+    kernels use one of them only. A thread per half waits once, at the sum, which is always taken in the same
+    order: the same bits every time.
     """
 
     def __init__(self, objective: Objective, place: Place, compile: str = "off"):
         self.place, self.objective = place, _distributed(objective, place, compile)
         self.parameters = [p for p in objective.parameters() if p.requires_grad]
         self.threads = torch.get_num_threads()
-        # Other processes have their halves already, compiling is not safe in threads, and dropout draws from one stream of random numbers.
+        # Other processes have their halves already, compiling is not safe in threads, and dropout draws from
+        # one stream of random numbers.
         alone = place.device.type == "cpu" and place.world == 1 and self.objective is objective
-        self.halves = ThreadPoolExecutor(2) if alone and self.threads > 1 and not objective.network.config.dropout else None
+        self.halves = (
+            ThreadPoolExecutor(2)
+            if alone and self.threads > 1 and not objective.network.config.dropout
+            else None
+        )
 
     def __call__(self, inputs: Sequence[Tensor | None], scale: float, bf16: bool = False) -> Tensor:
-        """The summed loss of the objective's `inputs`; the gradients of scale · loss are left in `.grad`, which must be empty."""
+        """The summed loss of the objective's `inputs`; the gradients of scale · loss are left in `.grad`,
+        which must be empty."""
         if self.halves is None or len(inputs[0]) < 2:
             total = self._loss(inputs, bf16)
             (total * scale).backward()
             return total.detach()
         halves = zip(*((None, None) if x is None else x.chunk(2) for x in inputs))
-        (first, gradients), (second, others) = self.halves.map(lambda half: self._half(half, scale, bf16), halves)
-        torch.set_num_threads(self.threads)  # what a thread sets holds for itself and for threads that start later
+        (first, gradients), (second, others) = self.halves.map(
+            lambda half: self._half(half, scale, bf16), halves
+        )
+        torch.set_num_threads(
+            self.threads
+        )  # what a thread sets holds for itself and for threads that start later
         for parameter, gradient, other in zip(self.parameters, gradients, others):
             parameter.grad = None if gradient is None else gradient.add_(other)
         return first + second
 
-    def _half(self, inputs: Sequence[Tensor | None], scale: float, bf16: bool) -> tuple[Tensor, tuple[Tensor | None, ...]]:
+    def _half(
+        self, inputs: Sequence[Tensor | None], scale: float, bf16: bool
+    ) -> tuple[Tensor, tuple[Tensor | None, ...]]:
         torch.set_num_threads(self.threads // 2)
         torch.set_flush_denormal(True)  # as in the thread that trains
         total = self._loss(inputs, bf16)

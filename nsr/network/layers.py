@@ -1,8 +1,8 @@
 """Attention blocks of the network: the set encoder's (Lee et al., 2019) and the decoder's.
 
-Every block exists in two arrangements. `post` is the published one (normalise after adding, softmax over the full width in the set
-blocks), `pre` normalises before each product and trains faster at a small scale. Letters: B batch, P points, L tokens, H heads, S seeds,
-h width; R rows (beams) when decoding.
+Every block exists in two arrangements. `post` is the published one (normalise after adding, softmax over the
+full width in the set blocks), `pre` normalises before each product and trains faster at a small scale.
+Letters: B batch, P points, L tokens, H heads, S seeds, h width; R rows (beams) when decoding.
 """
 
 from __future__ import annotations
@@ -17,11 +17,18 @@ ACTIVATIONS = {"relu": nn.ReLU, "gelu": nn.GELU}
 
 
 def attend(
-    query: Tensor, key: Tensor, value: Tensor, heads: int, mask: Tensor | None = None, causal: bool = False, scale: float | None = None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    heads: int,
+    mask: Tensor | None = None,
+    causal: bool = False,
+    scale: float | None = None,
 ) -> Tensor:
     """softmax(q kᵀ · scale) v per head: (B, Lq, h), (B, Lk, h), (B, Lk, h) → (B, Lq, h).
 
-    `mask` (broadcast to B, H, Lq, Lk) is true where a query may look. The head axis is split off and joined again as views, no copies.
+    `mask` (broadcast to B, H, Lq, Lk) is true where a query may look. The head axis is split off and joined
+    again as views, no copies.
     """
     q, k, v = (x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (query, key, value))  # (B, H, L, h/H)
     mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, scale=scale)
@@ -29,29 +36,46 @@ def attend(
 
 
 class SetAttention(nn.Module):
-    """MAB(Q, Y) of the set transformer: queries look at a source, then one small feed-forward layer, both with a residual.
+    """MAB(Q, Y) of the set transformer: queries look at a source, then one small feed-forward layer, both
+    with a residual.
 
     post (as published): O = LN(W_q Q + attention),  out = LN(O + ReLU(W O))   — the residual is the *projected* query
     pre:                 O = Q + attention,          out = O + ReLU(W LN(O))
     `feedforward` > 0 replaces W by two layers with that many hidden units.
     """
 
-    def __init__(self, query_width: int, source_width: int, width: int, heads: int, norm: str, feedforward: int, activation: str, bias: bool):
+    def __init__(
+        self,
+        query_width: int,
+        source_width: int,
+        width: int,
+        heads: int,
+        norm: str,
+        feedforward: int,
+        activation: str,
+        bias: bool,
+    ):
         super().__init__()
         self.heads, self.post = heads, norm == "post"
-        self.scale = (width if self.post else width // heads) ** -0.5  # the published softmax divides by √h, not by √(h/H)
+        self.scale = (
+            width if self.post else width // heads
+        ) ** -0.5  # the published softmax divides by √h, not by √(h/H)
         self.query = nn.Linear(query_width, width, bias)
         self.source = nn.Linear(source_width, 2 * width, bias)  # keys and values in one product
         act = ACTIVATIONS[activation]
         if feedforward:
-            self.feed = nn.Sequential(nn.Linear(width, feedforward, bias), act(), nn.Linear(feedforward, width, bias))
+            self.feed = nn.Sequential(
+                nn.Linear(width, feedforward, bias), act(), nn.Linear(feedforward, width, bias)
+            )
         else:
             self.feed = nn.Sequential(nn.Linear(width, width, bias), act())
         self.norm = nn.LayerNorm(width)
         if self.post:
             self.norm_out = nn.LayerNorm(width)
 
-    def forward(self, query: Tensor, source: Tensor, mask: Tensor | None = None, residual: Tensor | None = None) -> Tensor:
+    def forward(
+        self, query: Tensor, source: Tensor, mask: Tensor | None = None, residual: Tensor | None = None
+    ) -> Tensor:
         q = self.query(query)  # (B or 1, Lq, h)
         if len(q) == 1 and self.heads * q.shape[1] <= q.shape[2]:
             mixed = self.shared(q[0], source, mask)
@@ -64,12 +88,13 @@ class SetAttention(nn.Module):
         out = (query if residual is None else residual) + mixed
         return out + self.feed(self.norm(out))
 
-
     def shared(self, q: Tensor, source: Tensor, mask: Tensor | None) -> Tensor:
-        """The same attention for few queries (m, h) that all sets share, without keys or values of the points, (B, P, c) → (B, m, h).
+        """The same attention for few queries (m, h) that all sets share, without keys or values of the
+        points, (B, P, c) → (B, m, h).
 
-        q·(W_k x) = (W_kᵀ q)·x and Σ a_p W_v x_p = W_v Σ a_p x_p: the points meet one (c, mH) matrix before the softmax and none after it,
-        which saves half of the products and all of the small ones. The bias of the keys drops out of the softmax.
+        q·(W_k x) = (W_kᵀ q)·x and Σ a_p W_v x_p = W_v Σ a_p x_p: the points meet one (c, mH) matrix before
+        the softmax and none after it, which saves half of the products and all of the small ones. The bias of
+        the keys drops out of the softmax.
         """
         (m, _), (batch, _, width) = q.shape, source.shape
         key, value = self.source.weight.unflatten(0, (2, self.heads, -1))  # (H, d, c) each, d = h/H
@@ -84,7 +109,8 @@ class SetAttention(nn.Module):
 
 
 class InducedBlock(nn.Module):
-    """ISAB(X) = MAB(X, MAB(I, X)): a set attends to itself through m inducing points, at cost O(P m) instead of O(P²)."""
+    """ISAB(X) = MAB(X, MAB(I, X)): a set attends to itself through m inducing points, at cost O(P m) instead
+    of O(P²)."""
 
     def __init__(self, in_width: int, width: int, inducing: int, **options):
         super().__init__()
@@ -123,13 +149,17 @@ class SeedPooling(nn.Module):
 
 # ---- transformer4sr's encoders: a grid of cells (point, column) instead of a set of points; C columns -----------------------------------
 
+
 def _two_layers(in_width: int, width: int, bias: bool) -> nn.Sequential:
     """Every small network of transformer4sr ends with a ReLU, its last layer too."""
-    return nn.Sequential(nn.Linear(in_width, width, bias), nn.ReLU(), nn.Linear(width, width, bias), nn.ReLU())
+    return nn.Sequential(
+        nn.Linear(in_width, width, bias), nn.ReLU(), nn.Linear(width, width, bias), nn.ReLU()
+    )
 
 
 class CellEmbedding(nn.Module):
-    """Each number on its own becomes a vector, (B, P, C) → (B, P, C, h). It enters as asinh v, for v reaches 10⁹; as it is when published."""
+    """Each number on its own becomes a vector, (B, P, C) → (B, P, C, h). It enters as asinh v, for v reaches
+    10⁹; as it is when published."""
 
     def __init__(self, width: int):
         super().__init__()
@@ -140,7 +170,8 @@ class CellEmbedding(nn.Module):
 
 
 class MixBlock(nn.Module):
-    """The variant "mix": a point's columns laid side by side, two layers, attention over the points, added to all columns alike.
+    """The variant "mix": a point's columns laid side by side, two layers, attention over the points, added to
+    all columns alike.
 
     post (as published): X + broadcast A, normalised,  A = attention(MLP(X));    pre: A = attention(LN(MLP(X))), nothing on the grid
     """
@@ -155,12 +186,15 @@ class MixBlock(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         y = self.mix(x.flatten(-2))  # (B, P, h)
         y = self.out(attend(*self.qkv(y if self.post else self.norm(y)).chunk(3, -1), self.heads, mask))
-        x = x + (F.dropout(y, self.dropout, self.training) if self.dropout else y).unsqueeze(2)  # (B, P, C, h)
+        x = x + (F.dropout(y, self.dropout, self.training) if self.dropout else y).unsqueeze(
+            2
+        )  # (B, P, C, h)
         return self.norm(x) if self.post else x
 
 
 class MaxBlock(nn.Module):
-    """The variant "mlp": two layers on each cell, the largest over the points beside them; the same once more over the columns."""
+    """The variant "mlp": two layers on each cell, the largest over the points beside them; the same once more
+    over the columns."""
 
     def __init__(self, width: int, bias: bool):
         super().__init__()
@@ -188,26 +222,45 @@ class GridPooling(nn.Module):
         return self.norm((x if mask is None else x * mask.view(len(x), -1, 1, 1)).amax(1))
 
 
-SelfAttention = Callable[[Tensor, Tensor, Tensor], Tensor]  # queries, keys, values of the new tokens → mixed values
+SelfAttention = Callable[
+    [Tensor, Tensor, Tensor], Tensor
+]  # queries, keys, values of the new tokens → mixed values
 CrossAttention = Callable[[Tensor], Tensor]  # queries → mixed values of the memory
 
 
 class DecoderLayer(nn.Module):
     """Self-attention, attention to the memory, feed-forward, each with a residual and a LayerNorm.
 
-    Training, prefill and a single cached step differ only in which keys the queries see, so the caller passes these two products.
+    Training, prefill and a single cached step differ only in which keys the queries see, so the caller passes
+    these two products.
     """
 
-    def __init__(self, width: int, heads: int, feedforward: int, norm: str, activation: str, bias: bool, dropout: float = 0.0):
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        feedforward: int,
+        norm: str,
+        activation: str,
+        bias: bool,
+        dropout: float = 0.0,
+    ):
         super().__init__()
         self.heads, self.post, self.dropout = heads, norm == "post", dropout
         self.qkv, self.out = nn.Linear(width, 3 * width, bias), nn.Linear(width, width, bias)
-        self.cross_query, self.cross_source, self.cross_out = (nn.Linear(width, k * width, bias) for k in (1, 2, 1))
-        self.feed = nn.Sequential(nn.Linear(width, feedforward, bias), ACTIVATIONS[activation](), nn.Linear(feedforward, width, bias))
+        self.cross_query, self.cross_source, self.cross_out = (
+            nn.Linear(width, k * width, bias) for k in (1, 2, 1)
+        )
+        self.feed = nn.Sequential(
+            nn.Linear(width, feedforward, bias),
+            ACTIVATIONS[activation](),
+            nn.Linear(feedforward, width, bias),
+        )
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
 
     def memory_keys(self, memory: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values of the memory, (B, S, h) each: the same for every step, so computed once per problem."""
+        """Keys and values of the memory, (B, S, h) each: the same for every step, so computed once per
+        problem."""
         key, value = self.cross_source(memory).chunk(2, -1)
         return key, value
 

@@ -1,10 +1,12 @@
-"""The network: set encoder of the points, decoder of the tokens; one class for the plain, prompted and hinted variants.
+"""The network: set encoder of the points, decoder of the tokens; one class for the plain, prompted and hinted
+variants.
 
     points (B, P, D+1) ──bits──► ISAB blocks ──PMA──► memory (B, S, h) ──► decoder ──► logits (B, L, V)
                                                   hints ──► + (hinted variant)
 
-*Prompted* (NSR-gvs) needs nothing here but room: its subtrees come first in the token sequence. *Hinted* (NSRwH) adds the output of a
-symbolic encoder to the memory. Decoding is incremental: `encode` once per problem, `prefill` once per prompt, `step` per token.
+*Prompted* (NSR-gvs) needs nothing here but room: its subtrees come first in the token sequence. *Hinted*
+(NSRwH) adds the output of a symbolic encoder to the memory. Decoding is incremental: `encode` once per
+problem, `prefill` once per prompt, `step` per token.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ import torch
 from torch import Tensor, nn
 
 from nsr.network.layers import (
-    CellEmbedding, DecoderLayer, GridPooling, InducedBlock, MaxBlock, MixBlock, SeedPooling, attend,
+    CellEmbedding,
+    DecoderLayer,
+    GridPooling,
+    InducedBlock,
+    MaxBlock,
+    MixBlock,
+    SeedPooling,
+    attend,
 )
 
 HALF_MAX = 65504.0  # largest finite half-precision number
@@ -34,7 +43,9 @@ class Config:
     encoder_blocks: int = 2  # ISAB blocks
     inducing: int = 16  # m, inducing points per ISAB
     seeds: int = 16  # S, vectors that leave the encoder
-    encoder_feedforward: int = 0  # hidden units after each set attention; 0 = one layer of `width`, as published
+    encoder_feedforward: int = (
+        0  # hidden units after each set attention; 0 = one layer of `width`, as published
+    )
     decoder_layers: int = 3
     feedforward: int = 512  # hidden units in the decoder
     positions: int = 64  # longest token sequence, prompt included
@@ -57,16 +68,26 @@ class Config:
 
 
 PUBLISHED = dict(
-    width=512, heads=8, encoder_blocks=6, inducing=100, seeds=32, decoder_layers=5, feedforward=512, positions=60, norm="post",
-    bias=True, embedding_std=1.0,
+    width=512,
+    heads=8,
+    encoder_blocks=6,
+    inducing=100,
+    seeds=32,
+    decoder_layers=5,
+    feedforward=512,
+    positions=60,
+    norm="post",
+    bias=True,
+    embedding_std=1.0,
 )  # 26.6M parameters with V = 90, exactly the published count
 
 
 def half_bits(x: Tensor) -> Tensor:
     """The 16 bits of each number in half precision as ±1: sign, 5 exponent, 10 mantissa, (...,) → (..., 16).
 
-    Rounded to nearest. Numbers beyond ±65504 (also ±inf) become ±65504 instead of wrapping around as in the published code; the smallest
-    ones are subnormal, then zero, whose bits are all −1. The sign of −0.0 is dropped. NaN has no meaning here: mask such points.
+    Rounded to nearest. Numbers beyond ±65504 (also ±inf) become ±65504 instead of wrapping around as in the
+    published code; the smallest ones are subnormal, then zero, whose bits are all −1. The sign of −0.0 is
+    dropped. NaN has no meaning here: mask such points.
 
     >>> half_bits(torch.tensor([1.0, -2.0])).int().tolist()[1][:6]
     [1, 1, -1, -1, -1, -1]
@@ -78,15 +99,20 @@ def half_bits(x: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class State:
-    """What the decoder remembers between two steps for R rows (beams) over N problems. Made by `prefill`, consumed by `step`."""
+    """What the decoder remembers between two steps for R rows (beams) over N problems. Made by `prefill`,
+    consumed by `step`."""
 
-    memory: tuple[tuple[Tensor, Tensor], ...]  # per layer, keys and values of the memory (N, S, h), shared by a problem's rows
+    memory: tuple[
+        tuple[Tensor, Tensor], ...
+    ]  # per layer, keys and values of the memory (N, S, h), shared by a problem's rows
     cache: Tensor  # (layers, 2, R, capacity, h) keys and values of past tokens
     column: int  # columns of the cache in use, the same for all rows
     position: Tensor  # (R,) position of the next token of each row
     visible: Tensor | None  # (R, capacity) which columns are real tokens; None if all in use are
     problem: Tensor  # (R,) row → index into memory
-    slot: Tensor | None  # (R,) place of each row in the (N, width) table of rows by problem; None if row order is that table
+    slot: (
+        Tensor | None
+    )  # (R,) place of each row in the (N, width) table of rows by problem; None if row order is that table
     table: tuple[int, int]  # its shape (N, rows of the largest problem)
 
     def select(self, index: Tensor) -> State:
@@ -95,13 +121,20 @@ class State:
         if len(index) == len(self.problem) and torch.equal(self.problem[index], self.problem):
             return self._exchange(index)
         used = self.column + 1
-        capacity = min(self.cache.shape[3], -(-used // 8) * 8)  # no need to copy columns far beyond the next token
+        capacity = min(
+            self.cache.shape[3], -(-used // 8) * 8
+        )  # no need to copy columns far beyond the next token
         visible = None if self.visible is None else self.visible[index]
         cache = self.cache[:, :, :, :capacity].index_select(2, index)
-        return _grouped(replace(self, cache=cache, visible=visible, position=self.position[index], problem=self.problem[index]))
+        return _grouped(
+            replace(
+                self, cache=cache, visible=visible, position=self.position[index], problem=self.problem[index]
+            )
+        )
 
     def read(self, lengths: Sequence[int]) -> list[Tensor]:
-        """What each row has read, its first `lengths` tokens: (layers, 2, L, h), to go on from more than once (`prefill`'s `past`)."""
+        """What each row has read, its first `lengths` tokens: (layers, 2, L, h), to go on from more than once
+        (`prefill`'s `past`)."""
         return [self.cache[:, :, row, :length].clone() for row, length in enumerate(lengths)]
 
     def _exchange(self, index: Tensor) -> State:
@@ -115,7 +148,8 @@ class State:
 
 
 def _grouped(state: State) -> State:
-    """Lay the rows out by problem, so that attention to the memory is one batched product over (problem, its rows)."""
+    """Lay the rows out by problem, so that attention to the memory is one batched product over (problem, its
+    rows)."""
     kept, problem, counts = torch.unique(state.problem, return_inverse=True, return_counts=True)
     memory = state.memory
     if len(kept) < len(memory[0][0]):  # problems without a row left are dropped
@@ -126,7 +160,9 @@ def _grouped(state: State) -> State:
     slot = torch.empty_like(problem)
     slot[order] = problem[order] * widest + rank
     in_order = rows == len(kept) * widest and bool((order == torch.arange(rows, device=order.device)).all())
-    return replace(state, memory=memory, problem=problem, slot=None if in_order else slot, table=(len(kept), widest))
+    return replace(
+        state, memory=memory, problem=problem, slot=None if in_order else slot, table=(len(kept), widest)
+    )
 
 
 class Network(nn.Module):
@@ -140,7 +176,13 @@ class Network(nn.Module):
     def __init__(self, config: Config):
         super().__init__()
         c = self.config = config
-        options = dict(heads=c.heads, norm=c.norm, feedforward=c.encoder_feedforward, activation=c.activation, bias=c.bias)
+        options = dict(
+            heads=c.heads,
+            norm=c.norm,
+            feedforward=c.encoder_feedforward,
+            activation=c.activation,
+            bias=c.bias,
+        )
         bits, post = 16 * (c.n_variables + 1), c.norm == "post"
         if c.encoder == "set":
             # The published encoder has no embedding layer: its first block maps the bits to the width.
@@ -151,15 +193,28 @@ class Network(nn.Module):
         else:
             mix = lambda: MixBlock(c.n_variables + 1, c.width, c.heads, c.norm, c.bias, c.dropout)
             self.embed, self.pool = CellEmbedding(c.width), GridPooling(c.width, c.norm, c.bias)
-            self.blocks = nn.ModuleList(mix() if c.encoder == "mix" else MaxBlock(c.width, c.bias) for _ in range(c.encoder_blocks))
+            self.blocks = nn.ModuleList(
+                mix() if c.encoder == "mix" else MaxBlock(c.width, c.bias) for _ in range(c.encoder_blocks)
+            )
         self.tokens, self.positions = nn.Embedding(c.vocabulary, c.width), nn.Embedding(c.positions, c.width)
-        layer = dict(width=c.width, heads=c.heads, feedforward=c.feedforward, norm=c.norm, activation=c.activation, bias=c.bias, dropout=c.dropout)
+        layer = dict(
+            width=c.width,
+            heads=c.heads,
+            feedforward=c.feedforward,
+            norm=c.norm,
+            activation=c.activation,
+            bias=c.bias,
+            dropout=c.dropout,
+        )
         self.layers = nn.ModuleList(DecoderLayer(**layer) for _ in range(c.decoder_layers))
         self.norm = nn.Identity() if post else nn.LayerNorm(c.width)
         self.output = nn.Linear(c.width, c.vocabulary)
         embeddings = [self.tokens, self.positions]
         if c.hint_vocabulary:
-            self.hint_tokens, self.hint_positions = nn.Embedding(c.hint_vocabulary, c.width), nn.Embedding(c.hint_positions, c.width)
+            self.hint_tokens, self.hint_positions = (
+                nn.Embedding(c.hint_vocabulary, c.width),
+                nn.Embedding(c.hint_positions, c.width),
+            )
             self.anchors = nn.Parameter(torch.empty(1, c.seeds, c.width))
             nn.init.xavier_uniform_(self.anchors)
             self.hint_layers = nn.ModuleList(DecoderLayer(**layer) for _ in range(c.hint_layers))
@@ -173,11 +228,13 @@ class Network(nn.Module):
         return self.tokens.weight.device
 
     def _here(self, *given: Tensor | None) -> list[Tensor | None]:
-        """What a network is given, moved to its own device, where its answers stay: nobody else has to know where it computes."""
+        """What a network is given, moved to its own device, where its answers stay: nobody else has to know
+        where it computes."""
         return [None if tensor is None else tensor.to(self.device) for tensor in given]
 
     def encode(self, points: Tensor, mask: Tensor | None = None, hints: Tensor | None = None) -> Tensor:
-        """Points (B, P, D+1) with y in the last column, mask (B, P) true where a point is real (None: all) → memory (B, S, h).
+        """Points (B, P, D+1) with y in the last column, mask (B, P) true where a point is real (None: all) →
+        memory (B, S, h).
 
         `hints` (B, Lh) are hint token ids, 0 = padding, for the hinted variant only.
         """
@@ -190,7 +247,11 @@ class Network(nn.Module):
             x = block(x, mask)
         memory = self.pool(x, mask)  # (B, S, h)
         if bool(self.config.hint_vocabulary) != (hints is not None):
-            raise ValueError("This network reads hints: pass their token ids." if hints is None else "This network was made without hints.")
+            raise ValueError(
+                "This network reads hints: pass their token ids."
+                if hints is None
+                else "This network was made without hints."
+            )
         return memory if hints is None else memory + self._encode_hints(hints)
 
     def _encode_hints(self, hints: Tensor) -> Tensor:
@@ -200,7 +261,11 @@ class Network(nn.Module):
         x = self.anchors.expand(len(hints), -1, -1)
         for layer in self.hint_layers:
             key, value = layer.memory_keys(source)
-            x = layer(x, lambda q, k, v: attend(q, k, v, layer.heads), lambda q: attend(q, key, value, layer.heads, mask))
+            x = layer(
+                x,
+                lambda q, k, v: attend(q, k, v, layer.heads),
+                lambda q: attend(q, key, value, layer.heads, mask),
+            )
         return x
 
     def decode(self, memory: Tensor, tokens: Tensor) -> Tensor:
@@ -209,29 +274,49 @@ class Network(nn.Module):
         x = self.tokens(tokens) + self.positions.weight[: tokens.shape[1]]  # (B, L, h)
         for layer in self.layers:
             key, value = layer.memory_keys(memory)
-            x = layer(x, lambda q, k, v: attend(q, k, v, layer.heads, causal=True), lambda q: attend(q, key, value, layer.heads))
+            x = layer(
+                x,
+                lambda q, k, v: attend(q, k, v, layer.heads, causal=True),
+                lambda q: attend(q, key, value, layer.heads),
+            )
         return self.output(self.norm(x))
 
-    def forward(self, points: Tensor, mask: Tensor | None, tokens: Tensor, hints: Tensor | None = None) -> Tensor:
+    def forward(
+        self, points: Tensor, mask: Tensor | None, tokens: Tensor, hints: Tensor | None = None
+    ) -> Tensor:
         """Teacher forcing: points (B, P, D+1), mask (B, P) or None, tokens (B, L) → logits (B, L, V)."""
         return self.decode(self.encode(points, mask, hints), tokens)
 
     @torch.no_grad()
-    def prefill(self, memory: Tensor, tokens: Tensor, lengths: Tensor | None = None, problem: Tensor | None = None,
-                past: Sequence[Tensor | None] = ()) -> tuple[Tensor, State]:
-        """Read R whole prompts in one pass: memory (N, S, h), tokens (R, L) padded at the right → logits (R, V) after each last real token.
+    def prefill(
+        self,
+        memory: Tensor,
+        tokens: Tensor,
+        lengths: Tensor | None = None,
+        problem: Tensor | None = None,
+        past: Sequence[Tensor | None] = (),
+    ) -> tuple[Tensor, State]:
+        """Read R whole prompts in one pass: memory (N, S, h), tokens (R, L) padded at the right → logits (R,
+        V) after each last real token.
 
-        `lengths` (R,) real tokens per row, None: all L. `problem` (R,) row of `memory` each prompt belongs to, None: row r to problem r.
-        `past` holds what each row has read already, (layers, 2, L_past, h) as `State.read` returns it, or None.
+        `lengths` (R,) real tokens per row, None: all L. `problem` (R,) row of `memory` each prompt belongs
+        to, None: row r to problem r. `past` holds what each row has read already, (layers, 2, L_past, h) as
+        `State.read` returns it, or None.
         """
         memory, tokens, lengths, problem, *past = self._here(memory, tokens, lengths, problem, *past)
         rows, longest = tokens.shape
         kept = {row: read for row, read in enumerate(past) if read is not None}
-        before = torch.tensor([kept[row].shape[2] if row in kept else 0 for row in range(rows)], dtype=torch.long, device=tokens.device)  # (R,)
+        before = torch.tensor(
+            [kept[row].shape[2] if row in kept else 0 for row in range(rows)],
+            dtype=torch.long,
+            device=tokens.device,
+        )  # (R,)
         first = int(before.max()) if rows else 0  # the column of the cache where the new tokens begin
         lengths = torch.full((rows,), longest, device=tokens.device) if lengths is None else lengths
         if rows and (most := int((before + lengths).max())) > self.config.positions:
-            raise ValueError(f"A prompt of {most} tokens: this network has {self.config.positions} positions.")
+            raise ValueError(
+                f"A prompt of {most} tokens: this network has {self.config.positions} positions."
+            )
         problem = torch.arange(rows, device=tokens.device) if problem is None else problem
         capacity = -(-(first + longest + 1) // 8) * 8
         cache = memory.new_empty(len(self.layers), 2, rows, capacity, self.config.width)
@@ -240,24 +325,35 @@ class Network(nn.Module):
             cache[:, :, row, : read.shape[2]] = read
         ragged = bool((lengths < longest).any() or (before < first).any())
         column = torch.arange(capacity, device=tokens.device)
-        visible = ((column < before[:, None]) | (column >= first) & (column < first + lengths[:, None])) if ragged else None  # (R, capacity)
+        visible = (
+            ((column < before[:, None]) | (column >= first) & (column < first + lengths[:, None]))
+            if ragged
+            else None
+        )  # (R, capacity)
         keys = tuple(layer.memory_keys(memory) for layer in self.layers)
         state = _grouped(State(keys, cache, first, before + lengths, visible, problem, None, (0, 0)))
         place = before[:, None] + torch.arange(longest, device=tokens.device)  # (R, L)
-        x = self.tokens(tokens) + self.positions(place.clamp(max=self.config.positions - 1))  # (R, L, h); only padding lies beyond
+        x = self.tokens(tokens) + self.positions(
+            place.clamp(max=self.config.positions - 1)
+        )  # (R, L, h); only padding lies beyond
         x = self._advance(x, state)
         last = x[torch.arange(rows, device=x.device), lengths - 1]  # (R, h)
         return self.output(self.norm(last)), replace(state, column=first + longest)
 
     @torch.no_grad()
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
-        """Append one token per row, (R,) → logits (R, V) of the next one. The cache is written in place: the old state is used up."""
+        """Append one token per row, (R,) → logits (R, V) of the next one. The cache is written in place: the
+        old state is used up."""
         column, capacity = state.column, state.cache.shape[3]
         if bool((state.position >= self.config.positions).any()):
-            raise ValueError(f"The decoder has {self.config.positions} positions and a row is longer than that.")
+            raise ValueError(
+                f"The decoder has {self.config.positions} positions and a row is longer than that."
+            )
         if column == capacity:  # grow by eight columns at a time
             cache, visible = nn.functional.pad(state.cache, (0, 0, 0, 8)), state.visible
-            state = replace(state, cache=cache, visible=None if visible is None else nn.functional.pad(visible, (0, 8)))
+            state = replace(
+                state, cache=cache, visible=None if visible is None else nn.functional.pad(visible, (0, 8))
+            )
         if state.visible is not None:
             state.visible[:, column] = True
         x = (self.tokens(*self._here(tokens)) + self.positions(state.position))[:, None]  # (R, 1, h)
@@ -288,15 +384,23 @@ class Network(nn.Module):
                     table = q.new_zeros(n_problems * width, length, q.shape[2])
                     table[state.slot] = q
                 table = table.reshape(n_problems, width * length, q.shape[2])
-                mixed = attend(table, memory_key, memory_value, layer.heads).reshape(n_problems * width, length, q.shape[2])
+                mixed = attend(table, memory_key, memory_value, layer.heads).reshape(
+                    n_problems * width, length, q.shape[2]
+                )
                 return mixed if state.slot is None else mixed[state.slot]  # (R, L, h)
 
             x = layer(x, look_back, look_at_memory)
         return x
 
     def matrices(self) -> list[tuple[nn.Parameter, int]]:
-        """Weight matrices between hidden layers with the number of maps stacked in each (3 for q, k, v): what Muon may orthogonalise."""
+        """Weight matrices between hidden layers with the number of maps stacked in each (3 for q, k, v): what
+        Muon may orthogonalise."""
         stacked = {"qkv": 3, "source": 2, "cross_source": 2}
         hidden = [*self.blocks, self.pool, *self.layers, *getattr(self, "hint_layers", [])]
-        named = [(name, module) for part in hidden for name, module in part.named_modules() if isinstance(module, nn.Linear)]
+        named = [
+            (name, module)
+            for part in hidden
+            for name, module in part.named_modules()
+            if isinstance(module, nn.Linear)
+        ]
         return [(module.weight, stacked.get(name.split(".")[-1], 1)) for name, module in named]

@@ -1,7 +1,8 @@
 """Optimisers and schedules: AdamW as in the paper, Muon for the hidden matrices at the laptop scale.
 
-Muon (Jordan, 2024) replaces the momentum M of a weight matrix by the nearest orthogonal matrix U Vᵀ (M = U Σ Vᵀ), found by a few
-Newton–Schulz steps, so that every direction of the matrix learns at the same pace. It works on whole stacks of equal shape at once.
+Muon (Jordan, 2024) replaces the momentum M of a weight matrix by the nearest orthogonal matrix U Vᵀ (M = U Σ
+Vᵀ), found by a few Newton–Schulz steps, so that every direction of the matrix learns at the same pace. It
+works on whole stacks of equal shape at once.
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ from torch import Tensor, nn
 
 from nsr.network.model import Network
 
-NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)  # quintic with the steepest slope at zero: singular values land in about [0.7, 1.2]
+NEWTON_SCHULZ = (
+    3.4445,
+    -4.7750,
+    2.0315,
+)  # quintic with the steepest slope at zero: singular values land in about [0.7, 1.2]
 
 
 def orthogonalise(matrices: Tensor, iterations: int = 5) -> Tensor:
-    """Push all singular values of each matrix of a stack (N, r, c) towards 1 by X ← aX + (bA + cA²)X with A = XXᵀ.
+    """Push all singular values of each matrix of a stack (N, r, c) towards 1 by X ← aX + (bA + cA²)X with A =
+    XXᵀ.
 
     In float32: bfloat16 products are slow on CPUs without the instructions for them.
 
@@ -27,7 +33,8 @@ def orthogonalise(matrices: Tensor, iterations: int = 5) -> Tensor:
     tall = matrices.shape[1] > matrices.shape[2]
     x = matrices.mT if tall else matrices  # the short side first: A is smallest
     x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
-    # A few matrices at a time stay in a core's cache through all iterations, which is half of the time on a CPU.
+    # A few matrices at a time stay in a core's cache through all iterations, which is half of the time on a
+    # CPU.
     few = max(1, 2**17 // (x.shape[1] * x.shape[2])) if x.device.type == "cpu" else max(1, len(x))
     x = torch.cat([_newton_schulz(part, iterations) for part in x.split(few)])
     return x.mT if tall else x
@@ -44,27 +51,41 @@ def _newton_schulz(x: Tensor, iterations: int) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Orthogonalised Nesterov momentum. `matrices` lists (weight, number of maps stacked in it): each map is orthogonalised on its own.
+    """Orthogonalised Nesterov momentum. `matrices` lists (weight, number of maps stacked in it): each map is
+    orthogonalised on its own.
 
-    Update: M ← μM + G,  W ← (1 − η·decay) W − η √max(1, rows/columns) · orth(G + μM).
-    Momentum lives in one buffer per shape, (N, rows, columns), so that a step is a handful of batched products.
+    Update: M ← μM + G,  W ← (1 − η·decay) W − η √max(1, rows/columns) · orth(G + μM). Momentum lives in one
+    buffer per shape, (N, rows, columns), so that a step is a handful of batched products.
     """
 
-    def __init__(self, matrices: list[tuple[nn.Parameter, int]], lr: float, momentum: float = 0.95, weight_decay: float = 0.0, iterations: int = 5):
-        super().__init__([weight for weight, _ in matrices], dict(lr=lr, momentum=momentum, weight_decay=weight_decay, iterations=iterations))
+    def __init__(
+        self,
+        matrices: list[tuple[nn.Parameter, int]],
+        lr: float,
+        momentum: float = 0.95,
+        weight_decay: float = 0.0,
+        iterations: int = 5,
+    ):
+        super().__init__(
+            [weight for weight, _ in matrices],
+            dict(lr=lr, momentum=momentum, weight_decay=weight_decay, iterations=iterations),
+        )
         shapes: dict[tuple[int, int], list[tuple[nn.Parameter, int]]] = {}
         for weight, parts in matrices:
             shapes.setdefault((weight.shape[0] // parts, weight.shape[1]), []).append((weight, parts))
         self.stacks = list(shapes.items())
         self.buffers = [
-            torch.zeros(sum(parts for _, parts in members), *shape, device=members[0][0].device) for shape, members in self.stacks
+            torch.zeros(sum(parts for _, parts in members), *shape, device=members[0][0].device)
+            for shape, members in self.stacks
         ]
 
     @torch.no_grad()
     def step(self, closure=None):
         group = self.param_groups[0]
         for (shape, members), momentum in zip(self.stacks, self.buffers):
-            gradient = torch.cat([weight.grad.view(parts, *shape) for weight, parts in members])  # (N, rows, columns)
+            gradient = torch.cat(
+                [weight.grad.view(parts, *shape) for weight, parts in members]
+            )  # (N, rows, columns)
             momentum.mul_(group["momentum"]).add_(gradient)
             update = orthogonalise(gradient.add_(momentum, alpha=group["momentum"]), group["iterations"])
             rate = group["lr"] * math.sqrt(max(1.0, shape[0] / shape[1]))
@@ -81,9 +102,16 @@ class Muon(torch.optim.Optimizer):
 
 
 class AdamW(torch.optim.AdamW):
-    """PyTorch's AdamW (one fused kernel) whose state exists from the start, so that it can be saved and loaded like any tensor."""
+    """PyTorch's AdamW (one fused kernel) whose state exists from the start, so that it can be saved and
+    loaded like any tensor."""
 
-    def __init__(self, parameters: list[nn.Parameter], lr: float, betas: tuple[float, float] = (0.9, 0.999), weight_decay: float = 0.01):
+    def __init__(
+        self,
+        parameters: list[nn.Parameter],
+        lr: float,
+        betas: tuple[float, float] = (0.9, 0.999),
+        weight_decay: float = 0.01,
+    ):
         super().__init__(parameters, lr=lr, betas=betas, weight_decay=weight_decay, fused=True)
         for parameter in parameters:
             zeros = dict(exp_avg=torch.zeros_like(parameter), exp_avg_sq=torch.zeros_like(parameter))
@@ -105,7 +133,8 @@ def make_optimisers(
     muon_iterations: int = 5,
     beta2: float = 0.999,
 ) -> list[torch.optim.Optimizer]:
-    """`adamw`: AdamW on everything. `muon`: Muon on the matrices between hidden layers, AdamW on embeddings, biases and norms."""
+    """`adamw`: AdamW on everything. `muon`: Muon on the matrices between hidden layers, AdamW on embeddings,
+    biases and norms."""
     trainable = [p for p in network.parameters() if p.requires_grad]
     if optimiser == "adamw":
         made = [AdamW(trainable, lr, (0.9, beta2), weight_decay)]
@@ -124,12 +153,15 @@ def make_optimisers(
     return made
 
 
-def learning_rate(step: int, schedule: str, steps: int, warmup: int = 0, constant: int = 4000, decay: float = 0.2) -> float:
+def learning_rate(
+    step: int, schedule: str, steps: int, warmup: int = 0, constant: int = 4000, decay: float = 0.2
+) -> float:
     """Factor on the base learning rate at `step` (0, 1, ..), after a linear warm-up over `warmup` steps.
 
     constant      1
     inverse_sqrt  1 up to step `constant`, then √(constant/step): the paper's
-    wsd           1, then linearly to zero over the last fraction `decay` of `steps`: best when the budget is known
+    wsd           1, then linearly to zero over the last fraction `decay` of `steps`: best when the budget is
+                  known
     noam          min(s^−½, s · warmup^−3/2) with s = step + 1: transformer4sr's, whose base rate is h^−½
 
     >>> [learning_rate(s, "inverse_sqrt", 0, constant=4000) for s in (0, 3999, 15999)]

@@ -1,4 +1,5 @@
-"""The settings of a training run: flat keys in params/training/<scale>/<name>.yaml, every one of them known by name."""
+"""The settings of a training run: flat keys in params/training/<scale>/<name>.yaml, every one of them known
+by name."""
 
 from __future__ import annotations
 
@@ -9,10 +10,10 @@ from typing import Any
 
 import yaml
 
-from nsr.formulas.expressions import VOCABULARIES, Vocabulary
-from nsr.data.hints import hint_words
-from nsr.network.model import Config
 from nsr.book.run_records import ROOT
+from nsr.data.hints import hint_words
+from nsr.formulas.expressions import VOCABULARIES, Vocabulary
+from nsr.network.model import Config
 
 
 class SettingsError(ValueError):
@@ -29,7 +30,8 @@ class Data:
     max_operators: int = 5
     draws: int = 5000  # templates drawn from p_E, repetitions included
     template_seed: int = 0
-    items: int = 0  # transformer4sr: size of a fixed set of tables, shown again every epoch; 0 = fresh items of the templates
+    # transformer4sr: size of a fixed set of tables, shown again every epoch; 0 = fresh items of the templates
+    items: int = 0
     tables: int = 25  # of each of its skeletons
     max_constants: int = 6  # the published rule then draws 0 to 5 of them
     points_min: int = 40  # points per item: uniform between the two, the same within a batch
@@ -39,7 +41,8 @@ class Data:
     prompt_empty: float = 0.2
     prompt_longest: int = 9
     prompt_total: int = 20
-    hinted: bool = False  # some truth about the target beside the points (NSRwH); the probabilities are the published ones
+    # some truth about the target beside the points (NSRwH); the probabilities are the published ones
+    hinted: bool = False
     hint_complexity: float = 0.3
     hint_symmetry: float = 0.2
     hint_positives: float = 0.3
@@ -79,7 +82,17 @@ class Training:
     threads: int = 0  # of PyTorch; 0 = as found
 
 
-FREE = {"steps", "epochs", "decay", "save_every", "snapshots", "device", "precision", "compile", "threads"}  # may change when a run is resumed
+FREE = {
+    "steps",
+    "epochs",
+    "decay",
+    "save_every",
+    "snapshots",
+    "device",
+    "precision",
+    "compile",
+    "threads",
+}  # may change when a run is resumed
 _DERIVED = {"vocabulary", "n_variables"}  # of the network, known from the data
 
 
@@ -97,7 +110,9 @@ class Settings:
 
     def config(self) -> Config:
         words = {"hint_vocabulary": len(hint_words(self.vocabulary))} if self.data.hinted else {}
-        return Config(vocabulary=len(self.vocabulary), n_variables=self.data.n_variables, **{**self.network, **words})
+        return Config(
+            vocabulary=len(self.vocabulary), n_variables=self.data.n_variables, **{**self.network, **words}
+        )
 
     def flat(self) -> dict[str, Any]:
         """All keys with their values, defaults included."""
@@ -111,11 +126,18 @@ def _typed(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in values.items():
         kind = type(next(f.default for f in fields(cls) if f.name == key))
         try:
-            good = isinstance(value, bool) if kind is bool else not isinstance(value, bool) and kind(value) == (float(value) if kind is not str else value)
+            good = (
+                isinstance(value, bool)
+                if kind is bool
+                else not isinstance(value, bool)
+                and kind(value) == (float(value) if kind is not str else value)
+            )
         except (TypeError, ValueError, OverflowError):
             good = False
         if not good:
-            raise SettingsError(f"{key} is {value!r}; it wants {'true or false' if kind is bool else f'a value like {kind.__name__}'}.")
+            raise SettingsError(
+                f"{key} is {value!r}; it wants {'true or false' if kind is bool else f'a value like {kind.__name__}'}."
+            )
         out[key] = kind(value)
     return out
 
@@ -130,28 +152,43 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     nsr.network.recipes.SettingsError: There is no setting 'stepps'. Did you mean 'steps'?
     """
     groups: dict[type, dict[str, Any]] = {Data: {}, Config: {}, Training: {}}
-    owner = {f.name: cls for cls in (Config, Training, Data) for f in fields(cls)}  # Data last: it owns the vocabulary
+    owner = {
+        f.name: cls for cls in (Config, Training, Data) for f in fields(cls)
+    }  # Data last: it owns the vocabulary
     for key, value in values.items():
         if key not in owner:
             near = difflib.get_close_matches(str(key), owner, 1)
-            raise SettingsError(f"There is no setting {key!r}." + (f" Did you mean {near[0]!r}?" if near else ""))
+            raise SettingsError(
+                f"There is no setting {key!r}." + (f" Did you mean {near[0]!r}?" if near else "")
+            )
         groups[owner[key]][key] = value
-    settings = Settings(Data(**_typed(Data, groups[Data])), _typed(Config, groups[Config]), Training(**_typed(Training, groups[Training])))
+    settings = Settings(
+        Data(**_typed(Data, groups[Data])),
+        _typed(Config, groups[Config]),
+        Training(**_typed(Training, groups[Training])),
+    )
     if settings.data.vocabulary not in VOCABULARIES:
-        raise SettingsError(f"vocabulary is {settings.data.vocabulary!r}; choose one of {', '.join(VOCABULARIES)}.")
+        raise SettingsError(
+            f"vocabulary is {settings.data.vocabulary!r}; choose one of {', '.join(VOCABULARIES)}."
+        )
     try:
         settings.config()
     except ValueError as error:
         raise SettingsError(str(error)) from None
     t, items = settings.training, settings.data.items
-    return replace(settings, training=replace(t, steps=-(-t.epochs * items // t.batch))) if t.epochs and items else settings
+    return (
+        replace(settings, training=replace(t, steps=-(-t.epochs * items // t.batch)))
+        if t.epochs and items
+        else settings
+    )
 
 
 def read_settings(name: str, scale: str = "laptop", overrides: Mapping[str, Any] | None = None) -> Settings:
     """The settings of params/training/<scale>/<name>.yaml with some keys replaced.
 
-    `t4sr-1600` is `t4sr` with 1600 items. `nesymres@2` is another network of the same recipe: both of its seeds are two higher, so that its
-    templates are others, and where it begins with a trained network, it begins with that one's `@2`.
+    `t4sr-1600` is `t4sr` with 1600 items. `nesymres@2` is another network of the same recipe: both of its
+    seeds are two higher, so that its templates are others, and where it begins with a trained network, it
+    begins with that one's `@2`.
     """
     name, _, number = name.partition("@")
     folder = ROOT / "params" / "training" / scale
@@ -160,7 +197,9 @@ def read_settings(name: str, scale: str = "laptop", overrides: Mapping[str, Any]
         path, sized = folder / f"{base}.yaml", {"items": int(size)}
     if not path.exists():
         known = sorted(p.stem for p in folder.glob("*.yaml"))
-        raise SettingsError(f"No recipe for {name!r} at the scale {scale!r}; there are: {', '.join(known) or 'none'}.")
+        raise SettingsError(
+            f"No recipe for {name!r} at the scale {scale!r}; there are: {', '.join(known) or 'none'}."
+        )
     values = (yaml.safe_load(path.read_text()) or {}) | sized
     return make_settings(_numbered(values, number) | dict(overrides or {}))
 

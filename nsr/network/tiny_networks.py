@@ -1,7 +1,10 @@
-"""Tiny networks: each is trained once for its recipe and this version of the code, and kept for whoever asks next.
+"""Tiny networks: each is trained once for its recipe and this version of the code, and kept for whoever asks
+next.
 
-    outputs/tiny/networks/<kind>-<digest>/   as `nsr.network.training.train` leaves it; NSR_NETWORKS names another place than outputs/tiny/networks
+outputs/tiny/networks/<kind>-<digest>/   as `nsr.network.training.train` leaves it; NSR_NETWORKS names another
+place than outputs/tiny/networks
 """
+
 from __future__ import annotations
 
 import os
@@ -9,9 +12,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from nsr.network.checkpoints import Trained, load_folder
 from nsr.book.locks import locked
 from nsr.book.run_records import OUTPUTS, PACKAGE, digest, to_json, versions
+from nsr.network.checkpoints import Trained, load_folder
 from nsr.network.recipes import Settings, read_settings
 from nsr.network.training import train
 
@@ -35,8 +38,13 @@ def networks_folder() -> Path:
 
 
 def recipe_digest(settings: Settings) -> str:
-    """A short hash of all that decides the weights: the settings, the source of nsr and the versions of what it stands on."""
-    sources = [part for path in sorted(PACKAGE.rglob("*.py")) for part in (path.relative_to(PACKAGE).as_posix(), path)]
+    """A short hash of all that decides the weights: the settings, the source of nsr and the versions of what
+    it stands on."""
+    sources = [
+        part
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for part in (path.relative_to(PACKAGE).as_posix(), path)
+    ]
     return digest(to_json(settings.flat()), to_json(versions()), *sources)
 
 

@@ -1,8 +1,10 @@
-"""The loop: resumable, on a CPU, a CUDA device or several processes, with the same stream of batches on all of them.
+"""The loop: resumable, on a CPU, a CUDA device or several processes, with the same stream of batches on all
+of them.
 
     loss(θ) = − mean over target tokens of  log p_θ(token | tokens before it, points)          (teacher forcing)
 
-`python -m nsr train nesymres --scale laptop` starts a run or goes on with it; under torchrun each process takes its share of every batch.
+`python -m nsr train nesymres --scale laptop` starts a run or goes on with it; under torchrun each process
+takes its share of every batch.
 """
 
 from __future__ import annotations
@@ -20,16 +22,16 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from nsr.book.run_records import EVERY, birth_certificate, clock, headless, short
+from nsr.data.hints import hint_words
+from nsr.formulas.expressions import END, START, ExpressionError, Prefix, Vocabulary
+from nsr.formulas.notation import to_infix
 from nsr.network import checkpoints
 from nsr.network.batches import Background, Batch, Draw, Hints, Prompts, Stream, make_draw, make_hints
 from nsr.network.checkpoints import CheckpointError, Seen, sequence_hash
 from nsr.network.devices import Learner, Objective, Place, joined, wants_compiling
-from nsr.formulas.expressions import END, START, ExpressionError, Prefix, Vocabulary
-from nsr.data.hints import hint_words
 from nsr.network.model import Network
-from nsr.formulas.notation import to_infix
 from nsr.network.optimisers import learning_rate, make_optimisers
-from nsr.book.run_records import EVERY, birth_certificate, clock, headless, short
 from nsr.network.recipes import FREE, Settings, SettingsError, read_settings
 
 
@@ -46,8 +48,11 @@ class Progress:
 
 
 @torch.no_grad()
-def greedy(network: Network, vocabulary: Vocabulary, points: Tensor, limit: int = 30, hints: Tensor | None = None) -> Prefix:
-    """The most likely token again and again, for one item's points (1, P, D+1): the probe shown while training."""
+def greedy(
+    network: Network, vocabulary: Vocabulary, points: Tensor, limit: int = 30, hints: Tensor | None = None
+) -> Prefix:
+    """The most likely token again and again, for one item's points (1, P, D+1): the probe shown while
+    training."""
     memory = network.encode(points, None, hints)
     logits, state = network.prefill(memory, torch.tensor([[vocabulary.ids[START]]]))
     written: list[int] = []
@@ -70,7 +75,15 @@ def _readable(prefix: Prefix) -> str:
 class Run:
     """One training run: network, optimisers, stream and progress, with the way to and from disk."""
 
-    def __init__(self, settings: Settings, folder: Path, templates: list[Prefix], draw: Draw, place: Place, hints: Hints | None = None):
+    def __init__(
+        self,
+        settings: Settings,
+        folder: Path,
+        templates: list[Prefix],
+        draw: Draw,
+        place: Place,
+        hints: Hints | None = None,
+    ):
         self.settings, self.folder, self.templates, self.place = settings, folder, templates, place
         t, d = settings.training, settings.data
         torch.manual_seed(t.seed)  # only the weights at birth are drawn from it
@@ -78,22 +91,32 @@ class Run:
         self.began_with: dict[str, Any] = {}  # what is known of the network that this one goes on from
         if t.start_from:
             found = checkpoints.load(t.start_from)
-            self.began_with = {"name": t.start_from} | {key: found.about[key] for key in ("steps", "samples", "birth", "began_with") if key in found.about}
+            self.began_with = {"name": t.start_from} | {
+                key: found.about[key]
+                for key in ("steps", "samples", "birth", "began_with")
+                if key in found.about
+            }
             missing = self.network.load_state_dict(found.network.state_dict(), strict=False)
-            if missing.unexpected_keys or any(not key.startswith(("hint_", "anchors")) for key in missing.missing_keys):
+            if missing.unexpected_keys or any(
+                not key.startswith(("hint_", "anchors")) for key in missing.missing_keys
+            ):
                 raise SettingsError(f"start_from {t.start_from!r} is a network of another size.")
         if t.freeze_encoder:
             for part in (self.network.embed, self.network.blocks, self.network.pool):
                 part.requires_grad_(False)
         names = ("weight_decay", "muon_lr", "muon_momentum", "muon_weight_decay", "muon_iterations", "beta2")
-        self.optimisers = make_optimisers(self.network, t.optimiser, t.lr, **{name: getattr(t, name) for name in names})
+        self.optimisers = make_optimisers(
+            self.network, t.optimiser, t.lr, **{name: getattr(t, name) for name in names}
+        )
         prompts = Prompts(d.prompt_empty, d.prompt_longest, d.prompt_total) if d.prompted else None
         self.stream = Stream(
             draw, settings.vocabulary, t.seed, t.batch, (d.points_min, d.points_max), d.pool, self.network.config.positions, prompts, hints,
             pad_to=4 if wants_compiling(t.compile, place.device) else 1, rank=place.rank, world=place.world,
         )  # fmt: skip
         self.progress = Progress()
-        if t.start_from and found.has_seen:  # what the first training showed has been seen, if its log came along
+        if (
+            t.start_from and found.has_seen
+        ):  # what the first training showed has been seen, if its log came along
             self.progress.shown = found.seen.as_counts()
         self.learn = Learner(Objective(self.network), place, t.compile)
 
@@ -107,9 +130,20 @@ class Run:
 
     def save(self) -> None:
         p = self.progress
-        about = {"settings": self.settings.flat(), "step": p.step, "seconds": p.seconds, "loss_sum": p.loss_sum}
-        about |= {"token_sum": p.token_sum, "history": p.history, "templates": checkpoint_digest(self.templates)}
-        checkpoints.write(self.folder / checkpoints.LATEST, self.tensors() | Seen.from_counts(p.shown).tensors(), about)
+        about = {
+            "settings": self.settings.flat(),
+            "step": p.step,
+            "seconds": p.seconds,
+            "loss_sum": p.loss_sum,
+        }
+        about |= {
+            "token_sum": p.token_sum,
+            "history": p.history,
+            "templates": checkpoint_digest(self.templates),
+        }
+        checkpoints.write(
+            self.folder / checkpoints.LATEST, self.tensors() | Seen.from_counts(p.shown).tensors(), about
+        )
 
     def resume(self) -> None:
         """Go on from latest.safetensors if there is one; refuse one that belongs to other settings."""
@@ -117,32 +151,62 @@ class Run:
         if not path.exists():
             return
         found, about = checkpoints.read(path)
-        now, before = self.settings.flat(), Settings().flat() | about.get("settings", {})  # a setting it did not have yet had its default
+        now, before = (
+            self.settings.flat(),
+            Settings().flat() | about.get("settings", {}),
+        )  # a setting it did not have yet had its default
         for key in sorted(now.keys() | before.keys()):
             if key not in FREE and now.get(key) != before.get(key):
-                raise CheckpointError(f"{short(path)} was made with {key} = {before.get(key)!r}, not {now.get(key)!r}. Move it away, or train with that.")
+                raise CheckpointError(
+                    f"{short(path)} was made with {key} = {before.get(key)!r}, not {now.get(key)!r}. Move it away, or train with that."
+                )
         if about.get("templates") != checkpoint_digest(self.templates):
-            raise CheckpointError(f"{short(path)} was made with other training templates. Move it away to train anew.")
+            raise CheckpointError(
+                f"{short(path)} was made with other training templates. Move it away to train anew."
+            )
         own = self.tensors()
-        if {k: v.shape for k, v in own.items()} != {k: v.shape for k, v in found.items() if not k.startswith("seen.")}:
+        if {k: v.shape for k, v in own.items()} != {
+            k: v.shape for k, v in found.items() if not k.startswith("seen.")
+        }:
             raise CheckpointError(f"{short(path)} holds the tensors of another network or optimiser.")
         with torch.no_grad():
             for name, tensor in own.items():
                 tensor.copy_(found[name])
         shown = dict(zip(found["seen.hashes"].tolist(), found["seen.counts"].tolist()))
-        self.progress = Progress(about["step"], about["seconds"], about["loss_sum"], about["token_sum"], about["history"], shown)
+        self.progress = Progress(
+            about["step"], about["seconds"], about["loss_sum"], about["token_sum"], about["history"], shown
+        )
 
     def snapshot(self) -> None:
         weights = {name: tensor.half() for name, tensor in self.network.state_dict().items()}
-        checkpoints.write(self.folder / "snapshots" / f"step-{self.progress.step:08d}.safetensors", weights, {"step": self.progress.step})
+        checkpoints.write(
+            self.folder / "snapshots" / f"step-{self.progress.step:08d}.safetensors",
+            weights,
+            {"step": self.progress.step},
+        )
 
     def finish(self) -> Path:
         p, flat = self.progress, self.settings.flat()
-        about = {"settings": flat, "history": p.history, "steps": p.step, "samples": p.step * self.settings.training.batch}
+        about = {
+            "settings": flat,
+            "history": p.history,
+            "steps": p.step,
+            "samples": p.step * self.settings.training.batch,
+        }
         if self.settings.data.hinted:
             about["hint_words"] = list(hint_words(self.settings.vocabulary))
-        about |= {"birth": birth_certificate(flat, self.settings.training.seed, round(p.seconds, 1)), "began_with": self.began_with}
-        return checkpoints.export(self.folder / "final", self.network, self.settings.vocabulary, set(self.templates), Seen.from_counts(p.shown), about)
+        about |= {
+            "birth": birth_certificate(flat, self.settings.training.seed, round(p.seconds, 1)),
+            "began_with": self.began_with,
+        }
+        return checkpoints.export(
+            self.folder / "final",
+            self.network,
+            self.settings.vocabulary,
+            set(self.templates),
+            Seen.from_counts(p.shown),
+            about,
+        )
 
     # ---- one step -------------------------------------------------------------------------------------------------------------
 
@@ -153,8 +217,13 @@ class Run:
         if self.network.config.dropout:  # a resumed run drops the same units
             torch.manual_seed(t.seed + 1_000_003 * (p.step * place.world + place.rank + 1))
         bf16 = t.precision == "bf16" or t.precision == "auto" and place.device.type == "cuda"
-        # Gradients are averaged over processes: the sum over the whole batch, per target, is that average times their number.
-        total = self.learn((on_device.points, on_device.tokens, on_device.targets, on_device.hints), place.world / batch.weight, bf16)
+        # Gradients are averaged over processes: the sum over the whole batch, per target, is that average
+        # times their number.
+        total = self.learn(
+            (on_device.points, on_device.tokens, on_device.targets, on_device.hints),
+            place.world / batch.weight,
+            bf16,
+        )
         if t.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), t.clip)
         for optimiser in self.optimisers:
@@ -185,9 +254,19 @@ class Run:
         self.collect_loss()
         loss = p.loss_sum / p.token_sum
         if not math.isfinite(loss):
-            raise FloatingPointError(f"The loss is {loss} at step {p.step}. Delete {short(self.folder)} and train with a smaller lr, or clip.")
+            raise FloatingPointError(
+                f"The loss is {loss} at step {p.step}. Delete {short(self.folder)} and train with a smaller lr, or clip."
+            )
         factor = learning_rate(p.step - 1, t.schedule, t.steps, t.warmup, t.constant, t.decay)
-        p.history.append({"step": p.step, "samples": p.step * t.batch, "loss": loss, "lr": factor, "seconds": round(seconds, 2)})
+        p.history.append(
+            {
+                "step": p.step,
+                "samples": p.step * t.batch,
+                "loss": loss,
+                "lr": factor,
+                "seconds": round(seconds, 2),
+            }
+        )
         p.loss_sum = p.token_sum = 0.0
 
 
@@ -206,11 +285,17 @@ def snapshot_steps(steps: int, count: int) -> set[int]:
 
 
 def train(
-    settings: Settings, folder: Path, source: tuple[list[Prefix], Draw] | None = None, hints: Hints | None = None, stop_after: int | None = None
+    settings: Settings,
+    folder: Path,
+    source: tuple[list[Prefix], Draw] | None = None,
+    hints: Hints | None = None,
+    stop_after: int | None = None,
 ) -> Path | None:
-    """Train until `steps` (or for `stop_after` steps more) and return the folder with the finished network, or None if not finished.
+    """Train until `steps` (or for `stop_after` steps more) and return the folder with the finished network,
+    or None if not finished.
 
-    `source` replaces the project's own templates and item generator, `hints` what the settings say about hints.
+    `source` replaces the project's own templates and item generator, `hints` what the settings say about
+    hints.
     """
     t = settings.training
     if (folder / "final" / "about.json").exists():
@@ -231,11 +316,16 @@ def train(
         try:
             _loop(run, batches, last, probe)
         except KeyboardInterrupt:
-            print(f"\nStopped at step {run.progress.step:,}. The same command goes on from the last checkpoint.", flush=True)
+            print(
+                f"\nStopped at step {run.progress.step:,}. The same command goes on from the last checkpoint.",
+                flush=True,
+            )
             raise
         finally:
             batches.close()
-            torch.set_flush_denormal(False)  # whoever called us may want to fit something with small numbers next
+            torch.set_flush_denormal(
+                False
+            )  # whoever called us may want to fit something with small numbers next
         if place.rank == 0 and run.progress.step == t.steps:
             return run.finish()
     return None
@@ -269,7 +359,9 @@ def _loop(run: Run, batches: Background, last: int, probe: Batch) -> None:
         if lead and (now - told >= EVERY or p.step == last):
             told = now
             words = _line(run, first, now - started, batches.waited, probe)
-            bar.set_postfix_str(words) if bar is not None else print(f"step {p.step:,} of {t.steps:,}, {words}", flush=True)
+            bar.set_postfix_str(words) if bar is not None else print(
+                f"step {p.step:,} of {t.steps:,}, {words}", flush=True
+            )
     if bar is not None:
         bar.close()
 
@@ -288,12 +380,15 @@ def _line(run: Run, first: int, seconds: float, waited: float, probe: Batch) -> 
 
 
 def main(name: str, scale: str = "laptop", overrides: Mapping[str, Any] | None = None) -> Path | None:
-    """Train the network `name` at a scale, or go on with it: params/training/<scale>/<name>.yaml → outputs/training/<scale>/<name>/."""
+    """Train the network `name` at a scale, or go on with it: params/training/<scale>/<name>.yaml →
+    outputs/training/<scale>/<name>/."""
     try:
         settings = read_settings(name, scale, overrides)
         return train(settings, checkpoints.training_folder(f"{scale}/{name}"))
     except (SettingsError, CheckpointError) as error:
         sys.exit(str(error))
     except OSError as error:
-        sys.exit(f"Cannot write {short(checkpoints.training_folder(f'{scale}/{name}'))} ({error.strerror or error}). Make room or make it writable; "
-                 "the same command then goes on from the last checkpoint.")
+        sys.exit(
+            f"Cannot write {short(checkpoints.training_folder(f'{scale}/{name}'))} ({error.strerror or error}). Make room or make it writable; "
+            "the same command then goes on from the last checkpoint."
+        )

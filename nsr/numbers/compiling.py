@@ -1,9 +1,11 @@
 """How numba compiles this project's numerical code, and where it keeps the machine code between sessions.
 
-numba renews a cached function when its own file changes, but not when a function that was compiled into it changes in another
-file.  So the cache lives in a folder named after the contents of all compiled files: any change of any of them starts afresh.
-numba executes what it finds there, so a folder that anybody else could write is not used.
+numba renews a cached function when its own file changes, but not when a function that was compiled into it
+changes in another file.  So the cache lives in a folder named after the contents of all compiled files: any
+change of any of them starts afresh. numba executes what it finds there, so a folder that anybody else could
+write is not used.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -18,7 +20,8 @@ from numba import config
 
 
 def cache_folder() -> Path | None:
-    """A folder for this version's machine code: beside the package, or among the temporary files where that is not ours; None if neither is."""
+    """A folder for this version's machine code: beside the package, or among the temporary files where that
+    is not ours; None if neither is."""
     beside = beside_the_package()
     with contextlib.suppress(OSError):
         beside.parent.mkdir(parents=True, exist_ok=True)
@@ -26,7 +29,11 @@ def cache_folder() -> Path | None:
         return beside
     ours = temporary_folder()
     others_rename = ours.parent.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH
-    return ours / beside.name if not others_rename and is_private(ours) and is_private(ours / beside.name) else None
+    return (
+        ours / beside.name
+        if not others_rename and is_private(ours) and is_private(ours / beside.name)
+        else None
+    )
 
 
 def beside_the_package() -> Path:
@@ -40,21 +47,31 @@ def temporary_folder() -> Path:
 
 
 def is_private(folder: Path) -> bool:
-    """Make the folder for this user alone if it is not there; whether it is a folder that this user can write and nobody else."""
+    """Make the folder for this user alone if it is not there; whether it is a folder that this user can write
+    and nobody else."""
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         about = folder.lstat()
     except OSError:
         return False
-    alone = not hasattr(os, "geteuid") or about.st_uid == os.geteuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    alone = (
+        not hasattr(os, "geteuid")
+        or about.st_uid == os.geteuid()
+        and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    )
     return stat.S_ISDIR(about.st_mode) and alone and os.access(folder, os.W_OK)
 
 
 if not os.environ.get("NUMBA_CACHE_DIR"):
     config.CACHE_DIR = str(cache_folder() or "")
     if not config.CACHE_DIR:
-        warnings.warn(f"{temporary_folder()} is not a folder that only you can write, so the numerical code is compiled again in every session. "
-                      "Remove it, or set NUMBA_CACHE_DIR to a folder of your own.", RuntimeWarning, stacklevel=2)
+        warnings.warn(
+            f"{temporary_folder()} is not a folder that only you can write, so the numerical code is compiled again in every session. "
+            "Remove it, or set NUMBA_CACHE_DIR to a folder of your own.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
 
-# fastmath stays off: nan and inf have to arrive where the mathematics is undefined. Without a folder there is no cache.
+# fastmath stays off: nan and inf have to arrive where the mathematics is undefined. Without a folder there is
+# no cache.
 COMPILE = {"nogil": True, "cache": bool(config.CACHE_DIR), "error_model": "numpy", "fastmath": False}

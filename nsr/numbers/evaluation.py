@@ -1,8 +1,9 @@
 """Numbers: evaluate an expression, differentiate it, fit its constants, and score a prediction.
 
-The machine that computes is in machine.py, the fit in fitting.py and least_squares.py; this is what the rest of the project calls.
-Letters: P points, D variables, K constants, S stack rows.
+The machine that computes is in machine.py, the fit in fitting.py and least_squares.py; this is what the rest
+of the project calls. Letters: P points, D variables, K constants, S stack rows.
 """
+
 from __future__ import annotations
 
 import math
@@ -13,11 +14,28 @@ import numpy as np
 from nsr.formulas.expressions import ExpressionError, Prefix
 from nsr.numbers.fitting import Fit, fit_constants, fit_many, score
 from nsr.numbers.interpreter import (
-    OPCODES, as_columns, compile_program, prepare_program, run, run_tangents, stack_size,
+    OPCODES,
+    as_columns,
+    compile_program,
+    prepare_program,
+    run,
+    run_tangents,
+    stack_size,
 )
 
-__all__ = ["OPCODES", "Fit", "compile_program", "evaluate", "fit_constants", "fit_many", "gradient", "r2_score", "run", "run_tangents",
-           "stack_size"]
+__all__ = [
+    "OPCODES",
+    "Fit",
+    "compile_program",
+    "evaluate",
+    "fit_constants",
+    "fit_many",
+    "gradient",
+    "r2_score",
+    "run",
+    "run_tangents",
+    "stack_size",
+]
 
 
 def evaluate(prefix: Prefix, X: np.ndarray, constants: Sequence[float] = ()) -> np.ndarray:
@@ -33,7 +51,8 @@ def evaluate(prefix: Prefix, X: np.ndarray, constants: Sequence[float] = ()) -> 
 
 
 def gradient(prefix: Prefix, X: np.ndarray, constants: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-    """Values (P,) of an expression and its exact derivatives with respect to its constants, the Jacobian (P, K).
+    """Values (P,) of an expression and its exact derivatives with respect to its constants, the Jacobian (P,
+    K).
 
     >>> value, jacobian = gradient(("mul", "C", "exp", "mul", "C", "x1"), np.array([[0.0], [1.0]]), (3.0, 0.0))
     >>> jacobian.tolist()
@@ -60,7 +79,9 @@ def r2_score(y: np.ndarray, y_hat: np.ndarray) -> float:
     return score(np.ascontiguousarray(y), np.ascontiguousarray(y_hat))
 
 
-def _prepare(prefix: Prefix, X: np.ndarray, constants: Sequence[float]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _prepare(
+    prefix: Prefix, X: np.ndarray, constants: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Program, columns and constants as the machine wants them."""
     columns, constants = as_columns(X), np.array(constants, dtype=np.float64).reshape(-1)
     program, K = prepare_program(prefix, len(columns))

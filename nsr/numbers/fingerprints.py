@@ -1,4 +1,6 @@
-"""Fingerprints: a short name for a function, made from its values; equal functions have equal ones, whatever their tokens."""
+"""Fingerprints: a short name for a function, made from its values; equal functions have equal ones, whatever
+their tokens."""
+
 from __future__ import annotations
 
 import hashlib
@@ -10,7 +12,6 @@ import numpy as np
 from nsr.formulas.expressions import CONSTANT, VARIABLES, ExpressionError, Prefix, Template
 from nsr.numbers.evaluation import evaluate
 
-
 _POINTS = np.random.default_rng(20260).uniform(-1.0, 1.0, (24, len(VARIABLES)))
 
 
@@ -18,16 +19,22 @@ _POINTS = np.random.default_rng(20260).uniform(-1.0, 1.0, (24, len(VARIABLES)))
 def fingerprint(prefix: Prefix, constants: tuple[float, ...] = ()) -> str:
     """A hash of the function's values, five significant digits at 24 fixed points of (−1, 1)¹⁰.
 
-    Identifies functions that are equal there, whatever the tuple: also through identities that `canonical` does not know.
-    Does not identify functions with different domains (log(x1·x2), log x1 + log x2) or different free constants.
+    Identifies functions that are equal there, whatever the tuple: also through identities that `canonical`
+    does not know. Does not identify functions with different domains (log(x1·x2), log x1 + log x2) or
+    different free constants.
 
     >>> fingerprint(("pow2", "x1")) == fingerprint(("mul", "x1", "x1"))
     True
     """
     if CONSTANT in prefix and not constants:
-        raise ExpressionError("a fingerprint needs values for the constants; template_of(prefix) removes them")
+        raise ExpressionError(
+            "a fingerprint needs values for the constants; template_of(prefix) removes them"
+        )
     values = evaluate(prefix, _POINTS, constants)
-    text = " ".join(f"{v + 0.0:.4e}" if math.isfinite(v) and abs(v) > 1e-12 else "0" if math.isfinite(v) else "-" for v in values)
+    text = " ".join(
+        f"{v + 0.0:.4e}" if math.isfinite(v) and abs(v) > 1e-12 else "0" if math.isfinite(v) else "-"
+        for v in values
+    )
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 

@@ -1,10 +1,12 @@
 """Constants: the multi-start fit of one or many expressions.
 
-Given a prefix with K placeholders C, find the constants c that minimise Σ_p (f(x_p; c) - y_p)². Where to start is decided in
-starts.py, the descent from there is in least_squares.py. Poles are a trap of their own: next to a pole of tan a single point can
-outweigh all the others. So every second searched start is found and approached with chords instead of differences (see
-least_squares.chord), for which poles are harmless; plain least squares has the last word.
+Given a prefix with K placeholders C, find the constants c that minimise Σ_p (f(x_p; c) - y_p)². Where to
+start is decided in starts.py, the descent from there is in least_squares.py. Poles are a trap of their own:
+next to a pole of tan a single point can outweigh all the others. So every second searched start is found and
+approached with chords instead of differences (see least_squares.chord), for which poles are harmless; plain
+least squares has the last word.
 """
+
 from __future__ import annotations
 
 import math
@@ -17,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from nsr.numbers.compiling import COMPILE
 from nsr.formulas.expressions import ExpressionError, Prefix
-from nsr.numbers.least_squares import UNDEFINED, descend, new_task, project
-from nsr.numbers.interpreter import as_columns, prepare_program, run
+from nsr.numbers.compiling import COMPILE
 from nsr.numbers.initial_guesses import FACTOR, analyse, even_steps, new_stream, search
+from nsr.numbers.interpreter import as_columns, prepare_program, run
+from nsr.numbers.least_squares import UNDEFINED, descend, new_task, project
 
 Job = tuple[Prefix, np.ndarray, np.ndarray]
 
@@ -48,7 +50,8 @@ def on_cores(n: int) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Fit:
-    """Fitted constants in prefix order, their R² (-inf if impossible) and mean squared error on the given points, and what went wrong."""
+    """Fitted constants in prefix order, their R² (-inf if impossible) and mean squared error on the given
+    points, and what went wrong."""
 
     constants: tuple[float, ...]
     r2: float
@@ -56,13 +59,16 @@ class Fit:
     why: str = ""
 
 
-def fit_constants(prefix: Prefix, X: np.ndarray, y: np.ndarray, starts: int = 4, seed: int = 0, initial=None) -> Fit:
+def fit_constants(
+    prefix: Prefix, X: np.ndarray, y: np.ndarray, starts: int = 4, seed: int = 0, initial=None
+) -> Fit:
     """Fit the constants of an expression to the points X (P, D), y (P,).
 
-    The first start has every constant at its neutral value (1 for a factor, 0 for a summand); the others are found by a
-    search; `initial`, one vector (K,) or several (I, K), adds starts in front. An expression has to be defined at every given point:
-    a start with an undefined value counts as infinitely bad, and if none is better the answer is R² = -inf with the reason in `why`.
-    Never raises for an expression that cannot be fitted, and never warns.
+    The first start has every constant at its neutral value (1 for a factor, 0 for a summand); the others are
+    found by a search; `initial`, one vector (K,) or several (I, K), adds starts in front. An expression has
+    to be defined at every given point: a start with an undefined value counts as infinitely bad, and if none
+    is better the answer is R² = -inf with the reason in `why`. Never raises for an expression that cannot be
+    fitted, and never warns.
 
     >>> x = np.linspace(0, 5, 50)[:, None]
     >>> fit = fit_constants(("add", "C", "exp", "mul", "C", "x1"), x, 2.5 + np.exp(-0.7 * x[:, 0]))
@@ -72,10 +78,18 @@ def fit_constants(prefix: Prefix, X: np.ndarray, y: np.ndarray, starts: int = 4,
     return fit_many([(prefix, X, y)], starts, seed, None if initial is None else [initial])[0]
 
 
-def fit_many(jobs: Sequence[Job], starts: int = 4, seed: int = 0, initial: Sequence | None = None, threads: int | None = None) -> list[Fit]:
-    """Fit many expressions, each to its own points, on all cores; `initial` has one entry per job (None for none).
+def fit_many(
+    jobs: Sequence[Job],
+    starts: int = 4,
+    seed: int = 0,
+    initial: Sequence | None = None,
+    threads: int | None = None,
+) -> list[Fit]:
+    """Fit many expressions, each to its own points, on all cores; `initial` has one entry per job (None for
+    none).
 
-    The answer for a job depends on the job, its starts and the seed, not on its neighbours nor on the number of threads.
+    The answer for a job depends on the job, its starts and the seed, not on its neighbours nor on the number
+    of threads.
     """
     points: dict[tuple[int, int], tuple] = {}  # candidates of one problem share its points: prepare them once
     jobs, tasks = list(jobs), []
@@ -85,13 +99,18 @@ def fit_many(jobs: Sequence[Job], starts: int = 4, seed: int = 0, initial: Seque
             if len(y_row) != columns.shape[1]:
                 raise ValueError(f"job {index}: X has {columns.shape[1]} points, y has {len(y_row)}")
             points[id(X), id(y)] = columns, y_row, measures(y_row)
-        tasks.append((prefix, *points[id(X), id(y)], starts, seed, None if initial is None else initial[index]))
+        tasks.append(
+            (prefix, *points[id(X), id(y)], starts, seed, None if initial is None else initial[index])
+        )
     threads = min(threads or _cores[0], len(tasks))
     if threads <= 1:
         return [_fit(*task) for task in tasks]
-    # the compiled code releases the GIL; a pool of Python threads is safe where numba's own is not (calls from several threads)
+    # the compiled code releases the GIL; a pool of Python threads is safe where numba's own is not (calls
+    # from several threads)
     with ThreadPoolExecutor(threads) as pool:
-        parts = pool.map(lambda part: [_fit(*task) for task in part], [tasks[i :: 4 * threads] for i in range(4 * threads)])
+        parts = pool.map(
+            lambda part: [_fit(*task) for task in part], [tasks[i :: 4 * threads] for i in range(4 * threads)]
+        )
         fits: list[Fit] = [None] * len(tasks)  # type: ignore[list-item]
         for i, part in enumerate(parts):
             fits[i :: 4 * threads] = part
@@ -99,17 +118,23 @@ def fit_many(jobs: Sequence[Job], starts: int = 4, seed: int = 0, initial: Seque
 
 
 def measures(y: np.ndarray) -> np.ndarray:
-    """How to measure residuals: half the largest deviation of y, Σ of squared deviations in this unit, median of y, median deviation."""
+    """How to measure residuals: half the largest deviation of y, Σ of squared deviations in this unit, median
+    of y, median deviation."""
     if y.size == 0 or not np.isfinite(y).all():
         return np.full(4, np.nan)
     unit, total = spread(y)
     if unit == 0.0:  # y is constant: measure in its own size
         unit, total = abs(y[0]) or 1.0, 1.0
-    unit, middle = max(unit, 1e-290), np.median(y / 2) * 2  # halves: the mean of the two middle ones may overflow
+    unit, middle = (
+        max(unit, 1e-290),
+        np.median(y / 2) * 2,
+    )  # halves: the mean of the two middle ones may overflow
     return np.array([unit, total, middle, max(np.median(np.abs(y / 2 - middle / 2)) * 2, 1e-6 * unit)])
 
 
-def _fit(prefix: Prefix, columns: np.ndarray, y: np.ndarray, measured: np.ndarray, starts: int, seed: int, initial) -> Fit:
+def _fit(
+    prefix: Prefix, columns: np.ndarray, y: np.ndarray, measured: np.ndarray, starts: int, seed: int, initial
+) -> Fit:
     """One job in the reader's terms: compiled fit, then a score and a reason."""
     try:
         program, K = prepare_program(prefix, len(columns))
@@ -121,22 +146,31 @@ def _fit(prefix: Prefix, columns: np.ndarray, y: np.ndarray, measured: np.ndarra
     if np.isnan(measured[0]):
         return Fit(neutral, -math.inf, math.inf, "y is not finite at every point")
     if initial is not None and K and np.size(initial) % K:
-        raise ValueError(f"a start for {' '.join(prefix)} needs {K} constants, got {np.size(initial)} numbers")
-    first = np.empty((0, K)) if initial is None or K == 0 else np.array(initial, np.float64).reshape(-1, K)  # (I, K)
+        raise ValueError(
+            f"a start for {' '.join(prefix)} needs {K} constants, got {np.size(initial)} numbers"
+        )
+    first = (
+        np.empty((0, K)) if initial is None or K == 0 else np.array(initial, np.float64).reshape(-1, K)
+    )  # (I, K)
     first = first[np.isfinite(first).all(axis=1)]
     begun = np.empty((max(starts + len(first), 1), K))
-    constants, undefined, r2, mse, _ = fit_program(program, K, columns, y, measured, seed % 2**63, first, SEARCHED, ENOUGH, begun)
+    constants, undefined, r2, mse, _ = fit_program(
+        program, K, columns, y, measured, seed % 2**63, first, SEARCHED, ENOUGH, begun
+    )
     if undefined:
-        return Fit(tuple(constants.tolist()), -math.inf, math.inf, f"undefined at {undefined} of {y.size} points")
+        return Fit(
+            tuple(constants.tolist()), -math.inf, math.inf, f"undefined at {undefined} of {y.size} points"
+        )
     return Fit(tuple(constants.tolist()), r2, mse, f"{K} constants for {y.size} points" if K > y.size else "")
 
 
 @njit(**COMPILE)
 def fit_program(program, K, X, y, measured, seed, initial, searched, enough, begun):
-    """Multi-start fit of one program to X (D, P), y (P,): constants, undefined points, R², mse, number of starts used.
+    """Multi-start fit of one program to X (D, P), y (P,): constants, undefined points, R², mse, number of
+    starts used.
 
-    As many starts as begun (I + starts, K) has rows; it receives them. Stops at the first one whose loss is at most
-    the share `enough` of the variance of y.
+    As many starts as begun (I + starts, K) has rows; it receives them. Stops at the first one whose loss is
+    at most the share `enough` of the variance of y.
     """
     unit, total, middle, typical = measured
     floor = total * 1e-26 + y.size * (4e-16 * (abs(middle) / unit + 1.0)) ** 2  # below, the loss is rounding
@@ -182,14 +216,17 @@ def fit_program(program, K, X, y, measured, seed, initial, searched, enough, beg
 
 @njit(**COMPILE)
 def spread(y: np.ndarray) -> tuple[float, float]:
-    """Half the largest distance of y from its mean (the unit of all residuals), and Σ ((y - mean) / unit)²; zeros for a constant y."""
+    """Half the largest distance of y from its mean (the unit of all residuals), and Σ ((y - mean) / unit)²;
+    zeros for a constant y."""
     largest, mean, unit, total = 0.0, 0.0, 0.0, 0.0
     for p in range(y.size):
         largest = max(largest, abs(y[p]))
     if largest == 0.0 or y.min() == y.max():  # constant, whatever rounding says about its mean
         return 0.0, 0.0
     for p in range(y.size):
-        mean += y[p] / largest / y.size  # scaled, so that 1e308 does not overflow; halves below for the same reason
+        mean += (
+            y[p] / largest / y.size
+        )  # scaled, so that 1e308 does not overflow; halves below for the same reason
     mean *= largest
     for p in range(y.size):
         unit = max(unit, abs(y[p] / 2 - mean / 2))

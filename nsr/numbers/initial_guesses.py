@@ -1,8 +1,10 @@
 """Where to start a fit: the place of a constant in the tree tells its range, a short search the rest.
 
-The loss of sin(C·x1) in C is a comb of narrow valleys, and a descent finds the bottom of the one it starts in. So starts are not just
-drawn: many vectors are looked at, evenly spread and at a fraction of the price of a descent, and the best one is the start.
+The loss of sin(C·x1) in C is a comb of narrow valleys, and a descent finds the bottom of the one it starts
+in. So starts are not just drawn: many vectors are looked at, evenly spread and at a fraction of the price of
+a descent, and the best one is the start.
 """
+
 from __future__ import annotations
 
 import math
@@ -11,21 +13,37 @@ import numpy as np
 from numba import njit
 
 from nsr.numbers.compiling import COMPILE
-from nsr.numbers.least_squares import UNDEFINED, chordal_loss, load_residuals, solve_linear
 from nsr.numbers.interpreter import (
-    ADD, COS, DIV, MUL, N_BINARY, N_LEAVES, NEG, SIN, SUB, TAN, run, run_tangents,
+    ADD,
+    COS,
+    DIV,
+    MUL,
+    N_BINARY,
+    N_LEAVES,
+    NEG,
+    SIN,
+    SUB,
+    TAN,
+    run,
+    run_tangents,
 )
+from nsr.numbers.least_squares import UNDEFINED, chordal_loss, load_residuals, solve_linear
 
 FACTOR, SUMMAND = 0, 1  # what a constant does to its sibling in the tree; its neutral value is 1 or 0
-WIDEST = 10.0  # random starts: summands uniform in ±10, factors log-uniform in 0.05 … 10, the ranges of the generator
-NEGATIVE = 0.15  # share of negative factors: the generator draws none, but a candidate with add where the truth has sub needs them
+# random starts: summands uniform in ±10, factors log-uniform in 0.05 … 10, the ranges of the generator
+WIDEST = 10.0
+# share of negative factors: the generator draws none, but a candidate with add where the truth has sub needs
+# them
+NEGATIVE = 0.15
 
 
 @njit(**COMPILE)
 def analyse(program: np.ndarray, K: int):
-    """For each constant: is the value affine in it (jointly with the other linear ones), its kind, and the range of its starts.
+    """For each constant: is the value affine in it (jointly with the other linear ones), its kind, and the
+    range of its starts.
 
-    linear (K,) bool, kind (K,) FACTOR or SUMMAND, width (K,): half the period if it is a phase of sin, cos or tan, else WIDEST.
+    linear (K,) bool, kind (K,) FACTOR or SUMMAND, width (K,): half the period if it is a phase of sin, cos or
+    tan, else WIDEST.
     """
     L = program.size
     end = np.empty(L, np.int64)  # index after the subtree that starts at i
@@ -67,15 +85,24 @@ def analyse(program: np.ndarray, K: int):
         parent[left] = op
         if op >= N_BINARY:
             affine[left] = affine[i] and op == NEG
-            half_period[left] = (math.pi if op == SIN or op == COS else math.pi / 2 if op == TAN else half_period[i] if op == NEG
-                                 else WIDEST)
+            half_period[left] = (
+                math.pi
+                if op == SIN or op == COS
+                else math.pi / 2
+                if op == TAN
+                else half_period[i]
+                if op == NEG
+                else WIDEST
+            )
             continue
         right = end[left]
         parent[right] = op
         if op == ADD or op == SUB:
             affine[left] = affine[right] = affine[i]
             half_period[left] = half_period[right] = half_period[i]
-        elif op == MUL:  # of two factors with constants only one can be linear; the inner C of C·(C + …) is the safer one
+        elif (
+            op == MUL
+        ):  # of two factors with constants only one can be linear; the inner C of C·(C + …) is the safer one
             affine[left] = affine[i] and gain[left] > gain[right]
             affine[right] = affine[i] and gain[left] <= gain[right]
         else:
@@ -83,13 +110,18 @@ def analyse(program: np.ndarray, K: int):
     return linear, kind, width
 
 
-GOLDEN, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+GOLDEN, MIX_1, MIX_2 = (
+    np.uint64(0x9E3779B97F4A7C15),
+    np.uint64(0xBF58476D1CE4E5B9),
+    np.uint64(0x94D049BB133111EB),
+)
 SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11))
 
 
 @njit(**COMPILE)
 def uniform(state: np.ndarray) -> float:
-    """Next number in [0, 1) of a SplitMix64 stream, whose state (1,) uint64 belongs to one job: no job sees another one's draws."""
+    """Next number in [0, 1) of a SplitMix64 stream, whose state (1,) uint64 belongs to one job: no job sees
+    another one's draws."""
     state[0] += GOLDEN
     z = state[0]
     z = (z ^ (z >> SHIFTS[0])) * MIX_1
@@ -110,9 +142,11 @@ def new_stream(seed: int, program: np.ndarray) -> np.ndarray:
 
 @njit(**COMPILE)
 def even_steps(nonlinear, state):
-    """A random point u (K,) of the unit cube and steps (K,) that fill it more evenly than random numbers would.
+    """A random point u (K,) of the unit cube and steps (K,) that fill it more evenly than random numbers
+    would.
 
-    The steps are powers of 1/φ, φ the root of x^(N+1) = x + 1: for N = 1 the golden ratio, whose multiples leave no wide gap.
+    The steps are powers of 1/φ, φ the root of x^(N+1) = x + 1: for N = 1 the golden ratio, whose multiples
+    leave no wide gap.
     """
     K, n = nonlinear.size, nonlinear.sum()
     phi = 1.5
@@ -149,12 +183,20 @@ def next_start(u, steps, kind, width, linear, c) -> None:
 def search(task, work, kind, width, searched, typical, u, steps, best) -> None:
     """The best of many start vectors, each with its linear constants solved for, into best (K,).
 
-    Ranked by the loss, or, if the `typical` deviation of y is given, by the sum of squared chords in this unit. The loop is that of
-    `project` with its arrays in local names: handing them over in a tuple would take as long as the arithmetic.
+    Ranked by the loss, or, if the `typical` deviation of y is given, by the sum of squared chords in this
+    unit. The loop is that of `project` with its arrays in local names: handing them over in a tuple would
+    take as long as the arithmetic.
     """
     program, X, y, linear, unit, middle = task.program, task.X, task.y, task.linear, task.unit, task.middle
-    stack, tangents, r, Q, triangle, shares, c = (work.stack, work.tangents, work.residuals, work.basis, work.triangle, work.shares,
-                                                  work.step)
+    stack, tangents, r, Q, triangle, shares, c = (
+        work.stack,
+        work.tangents,
+        work.residuals,
+        work.basis,
+        work.triangle,
+        work.shares,
+        work.step,
+    )
     lowest, some = np.inf, linear.any()
     for _ in range(searched):
         next_start(u, steps, kind, width, linear, c)

@@ -1,11 +1,13 @@
 """The compiled stack machine: values and exact derivatives of prefix expressions, at many points at once.
 
-A prefix expression becomes a *program*, an array of integers in the same order. Read from right to left it is postfix code for a
-stack machine: a leaf pushes a row of values, an operator replaces its operands by its result. Each row holds all points, so the
-inner loops run over points and the compiler can use the vector units.
+A prefix expression becomes a *program*, an array of integers in the same order. Read from right to left it is
+postfix code for a stack machine: a leaf pushes a row of values, an operator replaces its operands by its
+result. Each row holds all points, so the inner loops run over points and the compiler can use the vector
+units.
 
 Letters: P points, D variables, L tokens, K constants, S stack rows.
 """
+
 from __future__ import annotations
 
 import math
@@ -13,17 +15,21 @@ import math
 import numpy as np
 from numba import njit
 
+from nsr.formulas.expressions import BINARY, CONSTANT, UNARY, VARIABLES, ExpressionError, Prefix, check
 from nsr.numbers.compiling import COMPILE
 from nsr.numbers.vector_math import exp_row, sin_row, sin_row_slope, tan_row
-from nsr.formulas.expressions import BINARY, CONSTANT, UNARY, VARIABLES, ExpressionError, Prefix, check
 
 # C is 0 and x_d is d, so a program shows its variables at a glance; operators follow, binary ones first.
 OPCODES: dict[str, int] = {token: code for code, token in enumerate((CONSTANT, *VARIABLES, *BINARY, *UNARY))}
 N_LEAVES = OPCODES[BINARY[0]]  # opcodes below are leaves
 N_BINARY = OPCODES[UNARY[0]]  # opcodes from N_LEAVES up to here take two operands
 ADD, SUB, MUL, DIV = (OPCODES[name] for name in ("add", "sub", "mul", "div"))
-SQRT, LOG, EXP, SIN, COS, TAN, ASIN = (OPCODES[name] for name in ("sqrt", "log", "exp", "sin", "cos", "tan", "asin"))
-POW2, POW3, POW4, POW5, NEG, INV, SQ, CB = (OPCODES[name] for name in ("pow2", "pow3", "pow4", "pow5", "neg", "inv", "sq", "cb"))
+SQRT, LOG, EXP, SIN, COS, TAN, ASIN = (
+    OPCODES[name] for name in ("sqrt", "log", "exp", "sin", "cos", "tan", "asin")
+)
+POW2, POW3, POW4, POW5, NEG, INV, SQ, CB = (
+    OPCODES[name] for name in ("pow2", "pow3", "pow4", "pow5", "neg", "inv", "sq", "cb")
+)
 
 
 def compile_program(prefix: Prefix) -> np.ndarray:
@@ -53,8 +59,9 @@ def stack_size(program: np.ndarray) -> int:
 def run(program: np.ndarray, constants: np.ndarray, X: np.ndarray, stack: np.ndarray) -> None:
     """Evaluate a program at all points; the values are left in stack[0].
 
-    program (L,) int64, constants (K,) float64 in prefix order, X (D, P) float64, stack (S, P) float64 scratch; all C-contiguous.
-    Never raises: undefined values are nan or inf. May be called from other compiled functions.
+    program (L,) int64, constants (K,) float64 in prefix order, X (D, P) float64, stack (S, P) float64
+    scratch; all C-contiguous. Never raises: undefined values are nan or inf. May be called from other
+    compiled functions.
     """
     P = X.shape[1]
     k = 0
@@ -190,13 +197,21 @@ def apply_unary_slope(op: int, stack: np.ndarray, t: int, s: int) -> None:
 
 
 @njit(**COMPILE)
-def run_tangents(program: np.ndarray, constants: np.ndarray, wanted: np.ndarray, X: np.ndarray, stack: np.ndarray,
-                 tangents: np.ndarray) -> None:
-    """Evaluate a program and its derivatives with respect to the wanted constants (K,) bool, into tangents (K, P).
+def run_tangents(
+    program: np.ndarray,
+    constants: np.ndarray,
+    wanted: np.ndarray,
+    X: np.ndarray,
+    stack: np.ndarray,
+    tangents: np.ndarray,
+) -> None:
+    """Evaluate a program and its derivatives with respect to the wanted constants (K,) bool, into tangents
+    (K, P).
 
-    A constant stands in exactly one entry of the stack at any time, so one row per constant is enough: ∂/∂c starts as 1 where c
-    is pushed, and each operator above it multiplies the row by its own partial derivative. Neighbouring constants stand together:
-    entry t holds the constants first[t] … first[t-1] - 1. The last row of `stack` is scratch: it needs stack_size + 1 rows.
+    A constant stands in exactly one entry of the stack at any time, so one row per constant is enough: ∂/∂c
+    starts as 1 where c is pushed, and each operator above it multiplies the row by its own partial
+    derivative. Neighbouring constants stand together: entry t holds the constants first[t] … first[t-1] - 1.
+    The last row of `stack` is scratch: it needs stack_size + 1 rows.
     """
     P, slope = X.shape[1], stack.shape[0] - 1
     first = np.empty(stack.shape[0], np.int64)
@@ -257,7 +272,9 @@ def any_of(wanted: np.ndarray, begin: int, end: int) -> bool:
 
 
 @njit(**COMPILE)
-def multiply_rows(tangents: np.ndarray, wanted: np.ndarray, begin: int, end: int, stack: np.ndarray, t: int) -> None:
+def multiply_rows(
+    tangents: np.ndarray, wanted: np.ndarray, begin: int, end: int, stack: np.ndarray, t: int
+) -> None:
     """Multiply the wanted tangents from begin to end by row t of the stack."""
     for k in range(begin, end):
         if wanted[k]:
@@ -266,7 +283,8 @@ def multiply_rows(tangents: np.ndarray, wanted: np.ndarray, begin: int, end: int
 
 
 def as_columns(X: np.ndarray) -> np.ndarray:
-    """Points as the machine wants them: (P, D) of any numeric type to (D, P) contiguous float64, always a copy of its own.
+    """Points as the machine wants them: (P, D) of any numeric type to (D, P) contiguous float64, always a
+    copy of its own.
 
     A read-only view would be another type to numba, and another compilation.
     """
@@ -275,7 +293,8 @@ def as_columns(X: np.ndarray) -> np.ndarray:
 
 
 def prepare_program(prefix: Prefix, n_variables: int) -> tuple[np.ndarray, int]:
-    """The program of an expression and its number of constants K; the machine itself does not look whether a column exists."""
+    """The program of an expression and its number of constants K; the machine itself does not look whether a
+    column exists."""
     program = compile_program(prefix)
     used = program[program < N_LEAVES].max()
     if used > n_variables:

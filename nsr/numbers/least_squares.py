@@ -1,10 +1,13 @@
 """Least squares for one expression: Levenberg–Marquardt in which the linear constants are never searched.
 
-In C0 + C1·sin(C2·x1 + C3) the value is affine in C0 and C1: given C2 and C3 they follow from linear least squares. `project` does
-that, and `descend` moves only the rest (variable projection: Golub and Pereyra 1973, with Kaufman's shorter Jacobian).
+In C0 + C1·sin(C2·x1 + C3) the value is affine in C0 and C1: given C2 and C3 they follow from linear least
+squares. `project` does that, and `descend` moves only the rest (variable projection: Golub and Pereyra 1973,
+with Kaufman's shorter Jacobian).
 
-Letters: P points, D variables, K constants, M linear and N non-linear ones (K = M + N). Everything here is compiled.
+Letters: P points, D variables, K constants, M linear and N non-linear ones (K = M + N). Everything here is
+compiled.
 """
+
 from __future__ import annotations
 
 import math
@@ -16,27 +19,45 @@ from numba import njit
 from nsr.numbers.compiling import COMPILE
 from nsr.numbers.interpreter import run, run_tangents, stack_size
 
-UNDEFINED = 1e100  # loss of one point without a finite value: worse than any fit, and fewer such points are better
+UNDEFINED = (
+    1e100  # loss of one point without a finite value: worse than any fit, and fewer such points are better
+)
 ITERATIONS = 50  # at most, in one descent
 
-# What is fitted: program (L,), X (D, P), y (P,), which constants are solved for and which are searched (K,) bool, how residuals are
-# measured (see `load_residuals`).
+# What is fitted: program (L,), X (D, P), y (P,), which constants are solved for and which are searched (K,)
+# bool, how residuals are measured (see `load_residuals`).
 Task = namedtuple("Task", "program X y linear nonlinear unit middle typical")
-# Scratch of one task: values (S + 1, P), ∂f/∂c (K, P), an orthonormal basis of the linear columns (K, P) with its triangle (K, K)
-# and shares (K,), residuals (1, P), the projected Jacobian (K, P), normal matrix and its factor (K, K), gradient, step and trial (K,).
-Work = namedtuple("Work", "stack tangents basis triangle shares residuals jacobian normal factor gradient step trial")
+# Scratch of one task: values (S + 1, P), ∂f/∂c (K, P), an orthonormal basis of the linear columns (K, P) with
+# its triangle (K, K) and shares (K,), residuals (1, P), the projected Jacobian (K, P), normal matrix and its
+# factor (K, K), gradient, step and trial (K,).
+Work = namedtuple(
+    "Work", "stack tangents basis triangle shares residuals jacobian normal factor gradient step trial"
+)
 
 
 @njit(**COMPILE)
 def new_task(program, X, y, linear, unit, middle, typical):
     """A task and its scratch."""
     K, P = linear.size, y.size
-    work = Work(np.empty((stack_size(program) + 1, P)), np.empty((K, P)), np.empty((K, P)), np.empty((K, K)), np.empty(K), np.empty((1, P)),
-                np.empty((K, P)), np.empty((K, K)), np.empty((K, K)), np.empty(K), np.empty(K), np.empty(K))
+    work = Work(
+        np.empty((stack_size(program) + 1, P)),
+        np.empty((K, P)),
+        np.empty((K, P)),
+        np.empty((K, K)),
+        np.empty(K),
+        np.empty((1, P)),
+        np.empty((K, P)),
+        np.empty((K, K)),
+        np.empty((K, K)),
+        np.empty(K),
+        np.empty(K),
+        np.empty(K),
+    )
     return Task(program, X, y, linear, ~linear, unit, middle, typical), work
 
 
-# Sums may be taken in any order (only that is relaxed; nan and inf still arrive), which makes them four times faster.
+# Sums may be taken in any order (only that is relaxed; nan and inf still arrive), which makes them four times
+# faster.
 @njit(**COMPILE | {"fastmath": {"reassoc"}})
 def dot(A: np.ndarray, i: int, B: np.ndarray, j: int) -> float:
     """Σ_p A[i, p]·B[j, p]."""
@@ -55,9 +76,11 @@ def subtract(A: np.ndarray, i: int, factor: float, B: np.ndarray, j: int) -> Non
 
 @njit(**COMPILE)
 def chord(v: float, u: float) -> float:
-    """Signed distance of v and u on the circle into which the number line closes at infinity: (v - u) / √((1 + v²)(1 + u²)).
+    """Signed distance of v and u on the circle into which the number line closes at infinity: (v - u) / √((1
+    + v²)(1 + u²)).
 
-    For v = tan a, u = tan b it is sin(a - b): a pole on the wrong side of a point is no disaster, and there is a way across.
+    For v = tan a, u = tan b it is sin(a - b): a pole on the wrong side of a point is no disaster, and there
+    is a way across.
     """
     return (v - u) / math.sqrt((1.0 + v * v) * (1.0 + u * u))
 
@@ -75,7 +98,8 @@ def chordal_loss(y, r, unit, middle, typical) -> float:
 
 @njit(**COMPILE)
 def load_residuals(y, stack, unit, middle, typical, r) -> float:
-    """r (1, P) ← (y - f) / unit, or chords from y to f if a typical deviation is given as their unit; returns the loss Σ r²."""
+    """r (1, P) ← (y - f) / unit, or chords from y to f if a typical deviation is given as their unit; returns
+    the loss Σ r²."""
     if typical > 0.0:
         for p in range(y.size):
             u = (stack[0, p] - middle) / typical
@@ -95,11 +119,12 @@ def load_residuals(y, stack, unit, middle, typical, r) -> float:
 
 @njit(**COMPILE)
 def solve_linear(linear, tangents, unit, Q, triangle, shares, r, c) -> float:
-    """Solve for the linear constants in c, given the residuals r without them and the tangents; returns the loss, r follows.
+    """Solve for the linear constants in c, given the residuals r without them and the tangents; returns the
+    loss, r follows.
 
-    The value is f₀ + Σ_j c_j·∂f/∂c_j with f₀ at c_j = 0. The columns are made orthonormal one after the other (Gram–Schmidt), the
-    residuals lose their share of each, and back substitution turns the shares into constants. A column that depends on the earlier
-    ones, or that vanishes, gets the constant 0.
+    The value is f₀ + Σ_j c_j·∂f/∂c_j with f₀ at c_j = 0. The columns are made orthonormal one after the other
+    (Gram–Schmidt), the residuals lose their share of each, and back substitution turns the shares into
+    constants. A column that depends on the earlier ones, or that vanishes, gets the constant 0.
     """
     P, j = r.shape[1], 0
     for k in range(c.size):
@@ -136,7 +161,9 @@ def solve_linear(linear, tangents, unit, Q, triangle, shares, r, c) -> float:
     for k in range(c.size - 1, -1, -1):
         if linear[k]:
             j -= 1
-            scaled = shares[j] / triangle[j, j] if triangle[j, j] > 0.0 else 0.0  # in units, as the residuals are
+            scaled = (
+                shares[j] / triangle[j, j] if triangle[j, j] > 0.0 else 0.0
+            )  # in units, as the residuals are
             for i in range(j):
                 shares[i] -= triangle[i, j] * scaled
             c[k] = scaled * unit if abs(scaled * unit) < np.inf else 0.0
@@ -146,7 +173,8 @@ def solve_linear(linear, tangents, unit, Q, triangle, shares, r, c) -> float:
 
 @njit(**COMPILE)
 def project(task, work, c) -> float:
-    """Set the linear constants in c to their best values and return the loss Σ ((y - f) / unit)²; residuals stay in `work`."""
+    """Set the linear constants in c to their best values and return the loss Σ ((y - f) / unit)²; residuals
+    stay in `work`."""
     linear, stack, r = task.linear, work.stack, work.residuals
     some = False
     for k in range(c.size):
@@ -167,7 +195,8 @@ def project(task, work, c) -> float:
 def linearise(task, work, c) -> int:
     """Jacobian of the residuals after projection, with its normal matrix and gradient, at c; returns N.
 
-    Kaufman: the part of ∂f/∂c_k that the linear constants can undo is taken out of it. Entries that are not finite count as 0.
+    Kaufman: the part of ∂f/∂c_k that the linear constants can undo is taken out of it. Entries that are not
+    finite count as 0.
     """
     stack, tangents, r, Q, J = work.stack, work.tangents, work.residuals, work.basis, work.jacobian
     y, nonlinear, middle, typical = task.y, task.nonlinear, task.middle, task.typical
@@ -199,7 +228,8 @@ def linearise(task, work, c) -> int:
 
 @njit(**COMPILE)
 def solve_damped(work, n, damping) -> float:
-    """Solve (G + damping·diag G) step = gradient by Cholesky; returns the promised decrease of the loss, 0 if G is too singular."""
+    """Solve (G + damping·diag G) step = gradient by Cholesky; returns the promised decrease of the loss, 0 if
+    G is too singular."""
     G, H, g, step = work.normal, work.factor, work.gradient, work.step
     for a in range(n):
         for b in range(a + 1):
@@ -235,8 +265,9 @@ def solve_damped(work, n, damping) -> float:
 def descend(task, work, c, tolerance, floor) -> float:
     """Levenberg–Marquardt from c, in place; returns the loss.
 
-    Damping follows Nielsen: down as far as the quadratic model kept its promise, up ever faster when it did not. Ends at the floor,
-    after two steps in a row that gain less than the tolerance (relative), or when no step gains at all.
+    Damping follows Nielsen: down as far as the quadratic model kept its promise, up ever faster when it did
+    not. Ends at the floor, after two steps in a row that gain less than the tolerance (relative), or when no
+    step gains at all.
     """
     loss = project(task, work, c)
     trial, damping, growth, slow = work.trial, 1e-3, 2.0, 0

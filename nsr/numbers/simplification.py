@@ -1,8 +1,11 @@
-"""Simplification: an expression with fitted constants, written without those that are 0, ±1 or a quarter turn.
+"""Simplification: an expression with fitted constants, written without those that are 0, ±1 or a quarter
+turn.
 
-The canonical form (nsr.formulas.normal_form) knows tokens only; here every constant has a value, so a negative factor becomes a subtraction,
-a term with the factor 0 disappears, sin(u + π/2) becomes cos(u), and factors that meet in a product or under a power are one.
+The canonical form (nsr.formulas.normal_form) knows tokens only; here every constant has a value, so a
+negative factor becomes a subtraction, a term with the factor 0 disappears, sin(u + π/2) becomes cos(u), and
+factors that meet in a product or under a power are one.
 """
+
 from __future__ import annotations
 
 import math
@@ -11,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from nsr.formulas.constant_places import POWERS
 from nsr.formulas.expressions import CONSTANT, Prefix, fold
 from nsr.formulas.normal_form import sort_key
 from nsr.numbers.evaluation import evaluate
-from nsr.formulas.constant_places import POWERS
 
 QUARTER = math.pi / 2
 ODD = ("sin", "tan", "asin")
@@ -33,10 +36,14 @@ Value = float | list[Term]  # a number that is known, or a sum
 Valued = tuple[Prefix, tuple[float, ...]]  # tokens, and the values of the constants among them
 
 
-def simplify(prefix: Prefix, constants: tuple[float, ...], fixed: Mapping[int, float] | None = None) -> Valued:
-    """The same function with constant k at the number fixed[k] and out of sight where possible, in the canonical layout.
+def simplify(
+    prefix: Prefix, constants: tuple[float, ...], fixed: Mapping[int, float] | None = None
+) -> Valued:
+    """The same function with constant k at the number fixed[k] and out of sight where possible, in the
+    canonical layout.
 
-    Signs of factors become additions and subtractions, terms with the factor 0 disappear, sin(u + π/2) becomes cos(u).
+    Signs of factors become additions and subtractions, terms with the factor 0 disappear, sin(u + π/2)
+    becomes cos(u).
 
     >>> simplify(("add", "mul", "C", "x1", "mul", "C", "sin", "x2"), (1.0, -3.0), {0: 1.0})
     (('sub', 'x1', 'mul', 'C', 'sin', 'x2'), (3.0,))
@@ -120,7 +127,9 @@ def _product(token: str, a: Value, b: Value) -> Value:
         return 0.0
     x, y = _pulled(a), _pulled(b)
     size = _together(token, x.size, y.size)
-    if size is not None and not math.isfinite(size):  # a division by 0, or a number too large to be written: nothing is simplified
+    if size is not None and not math.isfinite(
+        size
+    ):  # a division by 0, or a number too large to be written: nothing is simplified
         (p, v), (q, w) = (_write(_terms(part)) for part in (a, b))
         return [Term(1, (token, *p, *q), v + w)]
     if token == "mul" and (not x.prefix or y.prefix and sort_key(y.prefix) < sort_key(x.prefix)):
@@ -148,7 +157,9 @@ def _pulled(value: Value) -> Factored:
     sign, prefix, values = terms[0] if len(terms) == 1 else Term(1, *_write(terms))
     for layout, rest in (((CONSTANT,), ()), (("mul", CONSTANT), ()), (("div", "mul", CONSTANT), ("div",))):
         if prefix[: len(layout)] == layout:
-            return Factored(sign if values[0] >= 0 else -sign, abs(values[0]), (*rest, *prefix[len(layout) :]), values[1:])
+            return Factored(
+                sign if values[0] >= 0 else -sign, abs(values[0]), (*rest, *prefix[len(layout) :]), values[1:]
+            )
     return Factored(sign, None, prefix, values)
 
 
@@ -174,13 +185,15 @@ def _scaled(term: Factored) -> list[Term]:
 
 
 def _function(token: str, terms: list[Term]) -> list[Term]:
-    """f(u), with −u for u where that has fewer minus signs, and whole or quarter turns of the phase taken out; (c·u)ⁿ = cⁿ·uⁿ, and so
-    for a root if c > 0."""
+    """f(u), with −u for u where that has fewer minus signs, and whole or quarter turns of the phase taken
+    out; (c·u)ⁿ = cⁿ·uⁿ, and so for a root if c > 0."""
     if token in (*POWERS, "sqrt") and len(terms) == 1 and terms[0].prefix != (CONSTANT,):
         u = _pulled(terms)
         size = None if u.size is None else _at(token, u.size)
         if (size is None or math.isfinite(size)) and not (token == "sqrt" and u.sign < 0):
-            return _scaled(Factored(1 if token in ("pow2", "pow4") else u.sign, size, (token, *u.prefix), u.values))
+            return _scaled(
+                Factored(1 if token in ("pow2", "pow4") else u.sign, size, (token, *u.prefix), u.values)
+            )
     sign = 1
     others = [term for term in terms if term.prefix != (CONSTANT,)]
     if token == "cos" or token in ODD:
@@ -228,7 +241,8 @@ def _write(terms: list[Term]) -> Valued:
 
 
 def _turned(term: Term) -> Term | None:
-    """−c·sin(x1 − x2) is c·sin(x2 − x1): the term with its sign in the argument of an odd function, if that has a positive term then."""
+    """−c·sin(x1 − x2) is c·sin(x2 − x1): the term with its sign in the argument of an odd function, if that
+    has a positive term then."""
     n = int(term.prefix[:2] == ("mul", CONSTANT))
     if term.prefix[2 * n] not in ODD:
         return None
@@ -239,11 +253,14 @@ def _turned(term: Term) -> Term | None:
     return Term(1, (*term.prefix[: 2 * n + 1], *prefix), term.values[:n] + values)
 
 
-STRAIN = 1e5  # a constant beyond it, or below its inverse, makes a limit of another formula (nsr.search.disguises)
+STRAIN = (
+    1e5  # a constant beyond it, or below its inverse, makes a limit of another formula (nsr.search.disguises)
+)
 
 
 def is_strained(constants: Iterable[float], most: float = STRAIN) -> bool:
-    """Whether a formula lives on enormous or tiny constants: in the units of a search, honest ones are neither.
+    """Whether a formula lives on enormous or tiny constants: in the units of a search, honest ones are
+    neither.
 
     >>> is_strained((3e6, 1e-6)), is_strained((3.0,)), is_strained(())
     (True, False, False)

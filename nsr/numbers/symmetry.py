@@ -1,4 +1,5 @@
 """Which variables of a function can change places? Decided by its values."""
+
 from __future__ import annotations
 
 import itertools
@@ -9,7 +10,13 @@ import numpy as np
 from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Token, variables
 from nsr.numbers.evaluation import evaluate
 
-_RANGES = ((-1.0, 1.0), (0.0, 1.0), (1.0, 4.0), (-10.0, 10.0), (4.0, 40.0))  # where to look for points at which f is defined
+_RANGES = (
+    (-1.0, 1.0),
+    (0.0, 1.0),
+    (1.0, 4.0),
+    (-10.0, 10.0),
+    (4.0, 40.0),
+)  # where to look for points at which f is defined
 _UNIT = np.random.default_rng(20261).random((48, len(VARIABLES)))
 _GENERIC = np.random.default_rng(20262).uniform(0.5, 2.0, 100)
 _ENOUGH = 8  # points at which both values are finite
@@ -18,8 +25,9 @@ _ENOUGH = 8  # points at which both values are finite
 def symmetries(prefix: Prefix, constants: tuple[float, ...] = ()) -> dict[tuple[Token, Token], bool]:
     """For each pair of variables that occur, whether f is unchanged when they change places.
 
-    A truthful user knows the function, so its constants count: C·x1 + x2 is symmetric only if C = 1. Without `constants` every C has a
-    generic value of its own; for constants drawn from a continuous distribution that is the same answer.
+    A truthful user knows the function, so its constants count: C·x1 + x2 is symmetric only if C = 1. Without
+    `constants` every C has a generic value of its own; for constants drawn from a continuous distribution
+    that is the same answer.
 
     >>> symmetries(("add", "x1", "sin", "add", "x2", "x3"))
     {('x1', 'x2'): False, ('x1', 'x3'): False, ('x2', 'x3'): True}
@@ -35,7 +43,9 @@ def _decided(prefix: Prefix, constants: tuple[float, ...]) -> tuple[tuple[tuple[
     for pair in itertools.combinations(variables(prefix), 2):
         a, b = (VARIABLES.index(v) for v in pair)
         for low, high in _RANGES:
-            X = np.tile(low + (high - low) * _UNIT, (2, 1))  # (2P, D): the second half with two columns exchanged
+            X = np.tile(
+                low + (high - low) * _UNIT, (2, 1)
+            )  # (2P, D): the second half with two columns exchanged
             X[len(_UNIT) :, [a, b]] = X[: len(_UNIT), [b, a]]
             y, swapped = np.split(evaluate(prefix, X, constants), 2)
             both = np.isfinite(y) & np.isfinite(swapped)
@@ -46,6 +56,6 @@ def _decided(prefix: Prefix, constants: tuple[float, ...]) -> tuple[tuple[tuple[
 
 
 def _mostly_equal(y: np.ndarray, z: np.ndarray) -> bool:
-    """Whether the majority agrees within 10⁻⁷: rounding spoils some points (sin of a huge number), and at others it hides a difference
-    (x1 next to exp exp exp x3)."""
+    """Whether the majority agrees within 10⁻⁷: rounding spoils some points (sin of a huge number), and at
+    others it hides a difference (x1 next to exp exp exp x3)."""
     return bool((np.abs(y - z) <= 1e-7 * np.maximum(np.abs(y), np.abs(z))).mean() > 0.5)

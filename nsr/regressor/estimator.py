@@ -2,8 +2,10 @@
 
     units ──► bags of rows ──► a strategy searches with the network ──► candidates fitted to all rows ──► the shortest description
 
-Of a long table the candidates are fitted to a sample of its rows, judged on all, and the best of them fitted to all.
+Of a long table the candidates are fitted to a sample of its rows, judged on all, and the best of them fitted
+to all.
 """
+
 from __future__ import annotations
 
 import math
@@ -20,30 +22,37 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from nsr.search.subsampling import solve_bagged
+from nsr.data.problems import Problem, rounding_floor
+from nsr.data.rescaling import Units
 from nsr.formulas.equivalence import canonical, template_of
+from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix
+from nsr.formulas.notation import to_infix, to_latex, to_sympy
 from nsr.network.checkpoints import Trained, load, load_folder
-from nsr.search.model_selection import by_length, description_length, pareto, price_of_a_constant, promising
+from nsr.numbers.evaluation import evaluate
+from nsr.regressor.judging import CLOSE, SAMPLE, UNTOLD, Found, digits_for, judged, rounded, sample_of
+from nsr.regressor.tables import check_table, default_names, symbols_for
+from nsr.regressor.warming import warm_up
 from nsr.search.deadline import Deadline
 from nsr.search.engine import Budget, Strategy
-from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix
-from nsr.regressor.judging import CLOSE, SAMPLE, UNTOLD, Found, digits_for, judged, rounded, sample_of
-from nsr.formulas.notation import to_infix, to_latex, to_sympy
-from nsr.numbers.evaluation import evaluate
+from nsr.search.model_selection import by_length, description_length, pareto, price_of_a_constant, promising
 from nsr.search.oracle import NOISE, Candidate, Oracle
-from nsr.data.problems import Problem, rounding_floor
 from nsr.search.pruning import plainer, pruned
-from nsr.regressor.tables import check_table, default_names, symbols_for
-from nsr.data.rescaling import Units
-from nsr.regressor.warming import warm_up
+from nsr.search.subsampling import solve_bagged
 
 if TYPE_CHECKING:
     import pandas as pd
     import sympy
 
 DEFAULT_STRATEGY = "local"  # the best in our own comparison at equal candidates (chapters 09 and 13)
-BEAM_SIZES = {"beam": 50, "tpsr": 1, "gvs+tpsr": 1}  # of strategies given by name; 5 for all others, as in that comparison
-NETWORKS = {"plain": ("laptop/full", "laptop/nesymres"), "gvs": ("laptop/full-gvs", "laptop/gvs")}  # the first that is there
+BEAM_SIZES = {
+    "beam": 50,
+    "tpsr": 1,
+    "gvs+tpsr": 1,
+}  # of strategies given by name; 5 for all others, as in that comparison
+NETWORKS = {
+    "plain": ("laptop/full", "laptop/nesymres"),
+    "gvs": ("laptop/full-gvs", "laptop/gvs"),
+}  # the first that is there
 LISTED = 100  # candidates in equations_: so many of the best fits and of the shortest descriptions
 PLAINER = 5  # of the latter are tried with fewer constants and functions
 SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
@@ -52,31 +61,48 @@ SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
 class NSRegressor(RegressorMixin, BaseEstimator):
     """Find a formula for y in the columns of X, with a trained network and a test-time strategy.
 
-    weights       a network by name ("laptop/full"), the folder of one, or "auto": the best that is there for the strategy
-    strategy      a name ("local", "beam", "tpsr", "gvs", "families" …) or a strategy object such as `TPSR(rollouts=6)`
+    weights       a network by name ("laptop/full"), the folder of one, or "auto": the best that is there for
+                  the strategy
+    strategy      a name ("local", "beam", "tpsr", "gvs", "families" …) or a strategy object such as
+                  `TPSR(rollouts=6)`
     beam_size     beam of a strategy that is given by name; None: the size that our comparison gave it
-    n_bags        searches on different sub-samples of at most `bag_size` rows; all candidates are judged on all rows
-    columns       when X has more columns than the network has variables: "forest" (impurity importance in extremely randomised trees,
-                  which sees interactions), "mutual_info" (each column alone), or the columns to use, by name or number
-    selection     which candidate is the answer: "short" (the shortest description: the fit weighed against the formula's length) or
-                  "r2" (the best fit, for data without noise)
-    max_time      seconds for the whole fit, four fifths of them for the search; None: until the strategy ends by itself. What has to be
-                  compiled at the first use on a machine is not counted
+    n_bags        searches on different sub-samples of at most `bag_size` rows; all candidates are judged on
+                  all rows
+    columns       when X has more columns than the network has variables: "forest" (impurity importance in
+                  extremely randomised trees, which sees interactions), "mutual_info" (each column alone), or
+                  the columns to use, by name or number
+    selection     which candidate is the answer: "short" (the shortest description: the fit weighed against
+                  the formula's length) or "r2" (the best fit, for data without noise)
+    max_time      seconds for the whole fit, four fifths of them for the search; None: until the strategy ends
+                  by itself. What has to be compiled at the first use on a machine is not counted
     random_state  a number makes the fit repeatable (as long as max_time is not what ends it)
 
-    After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, constants fitted, r2 on the rows given, novel = its template
-    is not in the network's training set); `pareto_front_`, those that no shorter one beats; `formula_`, the answer as text;
-    `columns_`, the columns that were searched in. Formulas are in the units of X and y, with as many digits as they need to have the values
-    of `predict` on the rows given, to a millionth of the spread of y (six at least); digits of a constant that are lost in the noise are
-    dropped from both. Where a formula has no finite value, `predict` returns the mean of y and warns.
+    After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, constants
+    fitted, r2 on the rows given, novel = its template is not in the network's training set); `pareto_front_`,
+    those that no shorter one beats; `formula_`, the answer as text; `columns_`, the columns that were
+    searched in. Formulas are in the units of X and y, with as many digits as they need to have the values of
+    `predict` on the rows given, to a millionth of the spread of y (six at least); digits of a constant that
+    are lost in the noise are dropped from both. Where a formula has no finite value, `predict` returns the
+    mean of y and warns.
 
     >>> NSRegressor(strategy="tpsr", max_time=60)
     NSRegressor(max_time=60, strategy='tpsr')
     """
 
-    def __init__(self, weights: str = "auto", strategy: str | Strategy = DEFAULT_STRATEGY, *, beam_size: int | None = None,
-                 n_bags: int = 3, bag_size: int = 200, columns: str | Sequence = "forest", selection: str = "short",
-                 max_time: float | None = 30.0, random_state: Any = None, verbose: bool = False):
+    def __init__(
+        self,
+        weights: str = "auto",
+        strategy: str | Strategy = DEFAULT_STRATEGY,
+        *,
+        beam_size: int | None = None,
+        n_bags: int = 3,
+        bag_size: int = 200,
+        columns: str | Sequence = "forest",
+        selection: str = "short",
+        max_time: float | None = 30.0,
+        random_state: Any = None,
+        verbose: bool = False,
+    ):
         self.weights = weights
         self.strategy = strategy
         self.beam_size = beam_size
@@ -93,13 +119,17 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     def fit(self, X, y) -> NSRegressor:
         """Search for formulas of y (P,) in the columns of X (P, D)."""
         if y is None:
-            raise ValueError("requires y to be passed, but the target y is None: fit(X, y) explains y by the columns of X.")
+            raise ValueError(
+                "requires y to be passed, but the target y is None: fit(X, y) explains y by the columns of X."
+            )
         check_table(X, y)
         self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         y = np.asarray(y, np.float64)
         seed = int(check_random_state(self.random_state).randint(2**31))
-        strategy = self.strategy if not isinstance(self.strategy, str) else _by_name(self.strategy, self.beam_size)
+        strategy = (
+            self.strategy if not isinstance(self.strategy, str) else _by_name(self.strategy, self.beam_size)
+        )
         trained = _network(self._weights_for(strategy))
         warm_up(drawing="gvs" in strategy.name or "random" in strategy.name)
         deadline = Deadline(self.max_time)
@@ -124,7 +154,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             if getattr(self, name) is not None and getattr(self, name) < least:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least {least}.")
         if self.max_time is not None and self.max_time <= 0:
-            raise ValueError(f"max_time is {self.max_time!r}; it must be a number of seconds, or None for no limit.")
+            raise ValueError(
+                f"max_time is {self.max_time!r}; it must be a number of seconds, or None for no limit."
+            )
 
     def _weights_for(self, strategy: Strategy) -> str:
         return self.weights if self.weights != "auto" else default_weights(strategy)
@@ -132,28 +164,54 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     def _chosen(self, X: np.ndarray, y: np.ndarray, names: list[str], room: int, seed: int) -> list[int]:
         """Numbers of the columns that the network gets to see, in their order."""
         if not isinstance(self.columns, str):
-            missing = [c for c in self.columns if c not in names and not (isinstance(c, int) and 0 <= c < len(names))]
+            missing = [
+                c for c in self.columns if c not in names and not (isinstance(c, int) and 0 <= c < len(names))
+            ]
             if missing or not 1 <= len(self.columns) <= room:
-                wrong = f"X has no column {missing[0]!r}" if missing else f"there are {len(self.columns)} columns, the network has {room} variables"
+                wrong = (
+                    f"X has no column {missing[0]!r}"
+                    if missing
+                    else f"there are {len(self.columns)} columns, the network has {room} variables"
+                )
                 raise ValueError(f"columns: {wrong}.")
             return sorted({names.index(c) if c in names else c for c in self.columns})
         if self.columns not in ("forest", "mutual_info"):
-            raise ValueError(f"columns is {self.columns!r}; choose 'forest', 'mutual_info' or a list of columns.")
+            raise ValueError(
+                f"columns is {self.columns!r}; choose 'forest', 'mutual_info' or a list of columns."
+            )
         if X.shape[1] <= room:
             return list(range(X.shape[1]))
         rows = sample_of(X, y, SAMPLE, seed)
         importance = column_importance(X[rows], y[rows], self.columns, seed)
         return sorted(np.argsort(-importance, kind="stable")[:room].tolist())
 
-    def _search(self, X: np.ndarray, y: np.ndarray, strategy: Strategy, trained: Trained, seed: int,
-                deadline: Deadline) -> tuple[list[Found], str]:
-        """All candidates, with two yardsticks among them (a constant and a straight line), and why the search ended early."""
+    def _search(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        strategy: Strategy,
+        trained: Trained,
+        seed: int,
+        deadline: Deadline,
+    ) -> tuple[list[Found], str]:
+        """All candidates, with two yardsticks among them (a constant and a straight line), and why the search
+        ended early."""
         units, rows = Units.of(X, y), sample_of(X, y, max(SAMPLE, self.n_bags * self.bag_size), seed)
         own = Problem(X[rows], y[rows], name="data", floor=rounding_floor(y))  # in the user's units
         problem = units.problem(own)
         budget = None if self.max_time is None else Budget(seconds=max(1e-9, SEARCH_SHARE * deadline.left))
-        result, = solve_bagged([problem], strategy, trained, n_bags=self.n_bags, bag_size=self.bag_size, rescale=False, budget=budget,
-                               seed=seed, progress="searching" if self.verbose else None, deadline=deadline)
+        (result,) = solve_bagged(
+            [problem],
+            strategy,
+            trained,
+            n_bags=self.n_bags,
+            bag_size=self.bag_size,
+            rescale=False,
+            budget=budget,
+            seed=seed,
+            progress="searching" if self.verbose else None,
+            deadline=deadline,
+        )
         line = ("C",)
         for name in VARIABLES[: X.shape[1]]:
             line = ("add", "mul", "C", name, *line)
@@ -163,9 +221,14 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         plain = [plainer(c, oracle, deadline) for c in by_length(listed, len(own.y), problem.floor)[:PLAINER]]
         candidates = list({c.prefix: c for c in [*yardsticks, *listed, *plain] if c.valid}.values())
         found = [Found(c, *units.back(c.prefix, c.constants)) for c in candidates]
-        return [*found, *(Found(c, c.prefix, c.constants) for c in _in_own_units(units, candidates, own, deadline))], result.stopped
+        return [
+            *found,
+            *(Found(c, c.prefix, c.constants) for c in _in_own_units(units, candidates, own, deadline)),
+        ], result.stopped
 
-    def _tabulate(self, found: list[Found], X: np.ndarray, y: np.ndarray, trained: Trained, deadline: Deadline) -> None:
+    def _tabulate(
+        self, found: list[Found], X: np.ndarray, y: np.ndarray, trained: Trained, deadline: Deadline
+    ) -> None:
         """Everything about the candidates, in the user's units, the answer first."""
         import pandas as pd
 
@@ -173,13 +236,33 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         some = X[sample_of(X, y, SAMPLE, 0)]
         for (c, prefix, constants), r2 in judged(found, X, y, self.selection, deadline):
             if r2 > -np.inf:
-                constants = rounded(constants, digits_for(prefix, constants, some, UNTOLD * math.sqrt(max(0.0, 1.0 - r2)) * float(y.std())))
+                constants = rounded(
+                    constants,
+                    digits_for(
+                        prefix, constants, some, UNTOLD * math.sqrt(max(0.0, 1.0 - r2)) * float(y.std())
+                    ),
+                )
                 searched, digits = c.note != "yardstick", digits_for(prefix, constants, some, CLOSE * spread)
-                rows.append({"complexity": len(prefix), "constants": len(c.constants), "r2": r2, "novel": searched and template_of(c.prefix) not in trained.templates,
-                             "description_length": description_length(r2, len(y), len(c.prefix), len(c.constants), floor),
-                             "equation": self._named(to_infix(prefix, constants or None, digits=digits)),
-                             "source": "search" if searched else "yardstick", "formula": (prefix, constants), "digits": digits, "same": canonical(c.prefix)})
-        key = {"short": lambda r: (r["description_length"], r["complexity"]), "r2": lambda r: (-r["r2"], r["complexity"])}[self.selection]
+                rows.append(
+                    {
+                        "complexity": len(prefix),
+                        "constants": len(c.constants),
+                        "r2": r2,
+                        "novel": searched and template_of(c.prefix) not in trained.templates,
+                        "description_length": description_length(
+                            r2, len(y), len(c.prefix), len(c.constants), floor
+                        ),
+                        "equation": self._named(to_infix(prefix, constants or None, digits=digits)),
+                        "source": "search" if searched else "yardstick",
+                        "formula": (prefix, constants),
+                        "digits": digits,
+                        "same": canonical(c.prefix),
+                    }
+                )
+        key = {
+            "short": lambda r: (r["description_length"], r["complexity"]),
+            "r2": lambda r: (-r["r2"], r["complexity"]),
+        }[self.selection]
         different: dict[Prefix, dict] = {}
         for row in sorted(rows, key=key):
             different.setdefault(row.pop("same"), row)
@@ -187,17 +270,25 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self._formulas: list[tuple[Prefix, tuple[float, ...]]] = [row.pop("formula") for row in rows]
         self._digits: list[int | None] = [row.pop("digits") for row in rows]
         self.equations_: pd.DataFrame = pd.DataFrame(rows)
-        self.pareto_front_: pd.DataFrame = self.equations_.iloc[pareto(self.equations_["complexity"].tolist(), self.equations_["r2"].tolist())]
+        self.pareto_front_: pd.DataFrame = self.equations_.iloc[
+            pareto(self.equations_["complexity"].tolist(), self.equations_["r2"].tolist())
+        ]
         self.formula_: str = self.equations_["equation"].iloc[0]
 
     def _warn_of_a_line(self, y: np.ndarray) -> None:
-        """Say so if the time limit ended the search and its answer is a mere line or constant, unless that is all there is to find."""
+        """Say so if the time limit ended the search and its answer is a mere line or constant, unless that is
+        all there is to find."""
         prefix, r2 = self._formulas[0][0], float(self.equations_["r2"].iloc[0])
-        if set(template_of(prefix)) <= {"add", "sub", CONSTANT, *VARIABLES} and 1.0 - r2 > max(NOISE, rounding_floor(y)):
+        if set(template_of(prefix)) <= {"add", "sub", CONSTANT, *VARIABLES} and 1.0 - r2 > max(
+            NOISE, rounding_floor(y)
+        ):
             kind = "straight line" if set(prefix) & set(VARIABLES) else "constant"
-            warnings.warn(f"The time limit (max_time={self.max_time:g}) ended the search before it found anything better than a {kind} "
-                          f"(R² {abs(r2) if r2 > -5e-5 else r2:.4f}). Give it more time, or less to search: fewer columns (columns=[…]), or one bag of rows (n_bags=1).",
-                          RuntimeWarning, stacklevel=3)
+            warnings.warn(
+                f"The time limit (max_time={self.max_time:g}) ended the search before it found anything better than a {kind} "
+                f"(R² {abs(r2) if r2 > -5e-5 else r2:.4f}). Give it more time, or less to search: fewer columns (columns=[…]), or one bag of rows (n_bags=1).",
+                RuntimeWarning,
+                stacklevel=3,
+            )
 
     # --------------------------------------------------------------------------------------------------------------- answers
 
@@ -206,11 +297,16 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         check_table(X, None)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        values = evaluate(self._formulas[row][0], np.ascontiguousarray(X[:, self._indices]), self._formulas[row][1])
+        values = evaluate(
+            self._formulas[row][0], np.ascontiguousarray(X[:, self._indices]), self._formulas[row][1]
+        )
         wrong = ~np.isfinite(values)
         if wrong.any():
-            warnings.warn(f"The formula has no finite value in {int(wrong.sum())} of {len(values)} rows; there the mean of y is returned.",
-                          RuntimeWarning, stacklevel=2)
+            warnings.warn(
+                f"The formula has no finite value in {int(wrong.sum())} of {len(values)} rows; there the mean of y is returned.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
             values[wrong] = self.y_mean_
         return values
 
@@ -220,10 +316,16 @@ class NSRegressor(RegressorMixin, BaseEstimator):
 
         check_is_fitted(self)
         expression = to_sympy(*self._formulas[row])
-        return expression.xreplace({sympy.Symbol(old, real=True): sympy.Symbol(new, real=True) for old, new in zip(VARIABLES, self.symbols_)})
+        return expression.xreplace(
+            {
+                sympy.Symbol(old, real=True): sympy.Symbol(new, real=True)
+                for old, new in zip(VARIABLES, self.symbols_)
+            }
+        )
 
     def latex(self, row: int = 0, digits: int | None = None) -> str:
-        """The answer (or another row of `equations_`) as LaTeX, with the digits of `equations_` unless told otherwise."""
+        """The answer (or another row of `equations_`) as LaTeX, with the digits of `equations_` unless told
+        otherwise."""
         check_is_fitted(self)
         text = to_latex(*self._formulas[row], digits=self._digits[row] if digits is None else digits)
         return re.sub(r"x_\{(\d+)\}", lambda match: _latex_name(self.symbols_[int(match[1]) - 1]), text)
@@ -238,15 +340,25 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         return re.sub(r"\bx(\d+)\b", lambda match: self.symbols_[int(match[1]) - 1], infix)
 
 
-def _in_own_units(units: Units, candidates: list[Candidate], own: Problem, deadline: Deadline) -> list[Candidate]:
-    """The shortest descriptions pruned once more in the user's units: what was 100 in those of the search may be 1 there."""
+def _in_own_units(
+    units: Units, candidates: list[Candidate], own: Problem, deadline: Deadline
+) -> list[Candidate]:
+    """The shortest descriptions pruned once more in the user's units: what was 100 in those of the search may
+    be 1 there."""
     if units.trivial:
         return []
     oracle, price, found = Oracle(own), price_of_a_constant(len(own.y)), []
     for c in by_length([c for c in candidates if c.note != "yardstick"], len(own.y), own.floor)[:PLAINER]:
         prefix, constants = units.back(c.prefix, c.constants)
         if np.isfinite(constants).all() and not deadline.passed:
-            found.append(pruned(oracle.verify([prefix], initial=(constants or None,), starts=1)[0], oracle, price, deadline))
+            found.append(
+                pruned(
+                    oracle.verify([prefix], initial=(constants or None,), starts=1)[0],
+                    oracle,
+                    price,
+                    deadline,
+                )
+            )
     return [c for c in found if c.valid]
 
 
@@ -267,7 +379,11 @@ def column_importance(X: np.ndarray, y: np.ndarray, criterion: str, seed: int) -
 
     largest = np.abs(X).max(0)
     X = X / np.where(largest > 1e30, largest, 1.0)  # trees compute in 32 bits
-    return ExtraTreesRegressor(100, min_samples_leaf=max(1, len(y) // 100), random_state=seed).fit(X, y).feature_importances_
+    return (
+        ExtraTreesRegressor(100, min_samples_leaf=max(1, len(y) // 100), random_state=seed)
+        .fit(X, y)
+        .feature_importances_
+    )
 
 
 def default_weights(strategy: Strategy) -> str:

@@ -1,4 +1,6 @@
-"""Judging: the R² of found formulas on all rows of a table, and how many digits of their constants have to be printed."""
+"""Judging: the R² of found formulas on all rows of a table, and how many digits of their constants have to be
+printed."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -6,17 +8,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsr.search.model_selection import description_length
-from nsr.search.deadline import Deadline
+from nsr.data.problems import rounding_floor
 from nsr.formulas.expressions import Prefix
 from nsr.numbers.evaluation import evaluate, fit_constants, r2_score
+from nsr.search.deadline import Deadline
+from nsr.search.model_selection import description_length
 from nsr.search.oracle import NOISE, Candidate
-from nsr.data.problems import rounding_floor
 
-SAMPLE = 4000  # rows of a longer table that candidates are fitted to, and that the printed digits are checked on
+SAMPLE = (
+    4000  # rows of a longer table that candidates are fitted to, and that the printed digits are checked on
+)
 FINALISTS = 5  # candidates that are always judged on all rows; the best so many are fitted to all rows
-CLOSE = 1e-6  # of the spread of y (largest minus smallest): so far may the printed formula be from what `predict` says
-UNTOLD = 1e-3  # of the residual's deviation: digits of a constant that change less than that say nothing about the data, and are dropped
+# of the spread of y (largest minus smallest): so far may the printed formula be from what `predict` says
+CLOSE = 1e-6
+# of the residual's deviation: digits of a constant that change less than that say nothing about the data, and
+# are dropped
+UNTOLD = 1e-3
 
 
 class Found(NamedTuple):
@@ -28,7 +35,8 @@ class Found(NamedTuple):
 
 
 def sample_of(X: np.ndarray, y: np.ndarray, most: int, seed: int) -> np.ndarray | slice:
-    """Which rows stand for a long table: about `most` at random, and those with the ends of every column; all rows of a shorter one.
+    """Which rows stand for a long table: about `most` at random, and those with the ends of every column; all
+    rows of a shorter one.
 
     >>> sample_of(np.zeros((10, 2)), np.zeros(10), 10, 0)
     slice(None, None, None)
@@ -39,22 +47,28 @@ def sample_of(X: np.ndarray, y: np.ndarray, most: int, seed: int) -> np.ndarray 
     return np.unique(np.concatenate([np.random.default_rng(seed).choice(len(y), most, replace=False), *ends]))
 
 
-def judged(found: list[Found], X: np.ndarray, y: np.ndarray, selection: str, deadline: Deadline) -> list[tuple[Found, float]]:
+def judged(
+    found: list[Found], X: np.ndarray, y: np.ndarray, selection: str, deadline: Deadline
+) -> list[tuple[Found, float]]:
     """The candidates with their R² on all rows X (P, D), y (P,).
 
-    Those of a long table, which were fitted to a sample, are judged from the most promising one on, as long as there is time, and the
-    best are fitted to all rows.
+    Those of a long table, which were fitted to a sample, are judged from the most promising one on, as long
+    as there is time, and the best are fitted to all rows.
     """
     if len(y) <= SAMPLE:
         return [(one, _r2(one, X, y)) for one in found]
     floor = rounding_floor(y)
 
     def key(one: Found, r2: float) -> tuple:
-        length = description_length(r2, len(y), len(one.candidate.prefix), len(one.candidate.constants), floor)
+        length = description_length(
+            r2, len(y), len(one.candidate.prefix), len(one.candidate.constants), floor
+        )
         return (length, len(one.prefix)) if selection == "short" else (-r2, len(one.prefix))
 
     done: list[tuple[Found, float]] = []
-    for one in sorted(found, key=lambda one: (one.candidate.note != "yardstick", *key(one, one.candidate.r2))):
+    for one in sorted(
+        found, key=lambda one: (one.candidate.note != "yardstick", *key(one, one.candidate.r2))
+    ):
         if len(done) < FINALISTS or not deadline.passed:
             done.append((one, _r2(one, X, y)))
     done.sort(key=lambda pair: key(*pair))
@@ -67,11 +81,14 @@ def judged(found: list[Found], X: np.ndarray, y: np.ndarray, selection: str, dea
 
 
 def _r2(one: Found, X: np.ndarray, y: np.ndarray) -> float:
-    return r2_score(y, evaluate(one.prefix, X, one.constants)) if np.isfinite(one.constants).all() else -np.inf
+    return (
+        r2_score(y, evaluate(one.prefix, X, one.constants)) if np.isfinite(one.constants).all() else -np.inf
+    )
 
 
 def digits_for(prefix: Prefix, constants: Sequence[float], X: np.ndarray, close: float) -> int | None:
-    """The fewest digits, from 6 on, with which the constants give the same values at X (P, D), or values so close; None: all digits.
+    """The fewest digits, from 6 on, with which the constants give the same values at X (P, D), or values so
+    close; None: all digits.
 
     >>> digits_for(("sub", "mul", "C", "x1", "C"), (1e9 / 3, 1e9 / 7), np.array([[1.0], [2.0]]), 1e-6)
     15
@@ -80,7 +97,9 @@ def digits_for(prefix: Prefix, constants: Sequence[float], X: np.ndarray, close:
     there = np.isfinite(values)
     for digits in range(6, 17):
         with np.errstate(over="ignore"):
-            if np.all(np.abs(evaluate(prefix, X, rounded(constants, digits))[there] - values[there]) <= close):
+            if np.all(
+                np.abs(evaluate(prefix, X, rounded(constants, digits))[there] - values[there]) <= close
+            ):
                 return digits
     return None
 

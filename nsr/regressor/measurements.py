@@ -1,4 +1,5 @@
 """A file of measurements and the formula in it: what `python -m nsr fit measurements.csv period` does."""
+
 from __future__ import annotations
 
 import csv
@@ -38,10 +39,14 @@ def read_measurements(path: Path | str) -> pd.DataFrame:
     except csv.Error as error:
         raise TableError(f"{file.name} is no table ({error}).") from None
     if len(rows) < 2:
-        raise TableError(f"{file.name} has {len(rows)} rows. The first line names the columns, and each further one is a measurement.")
+        raise TableError(
+            f"{file.name} has {len(rows)} rows. The first line names the columns, and each further one is a measurement."
+        )
     wrong = next((i for i, row in enumerate(rows) if len(row) != len(rows[0])), None)
     if wrong is not None:
-        raise TableError(f"Line {wrong + 1} of {file.name} has {len(rows[wrong])} entries, the first has {len(rows[0])}.")
+        raise TableError(
+            f"Line {wrong + 1} of {file.name} has {len(rows[wrong])} entries, the first has {len(rows[0])}."
+        )
     names = [name.strip() for name in rows[0]]
     double = next((name for name in names if names.count(name) > 1), None)
     if double is not None:
@@ -56,10 +61,16 @@ def _numbers(column: pd.Series, decimal: str) -> pd.Series:
 
     text = column.str.strip()
     values = pd.to_numeric(text.str.replace(decimal, "."), errors="coerce")
-    return values.astype(float) if values.notna().any() and bool((values.notna() | text.str.lower().isin(["", "na", "nan"])).all()) else column
+    return (
+        values.astype(float)
+        if values.notna().any() and bool((values.notna() | text.str.lower().isin(["", "na", "nan"])).all())
+        else column
+    )
 
 
-def split(table: pd.DataFrame, target: str, columns: Sequence[str] = ()) -> tuple[pd.DataFrame, pd.Series, list[str]]:
+def split(
+    table: pd.DataFrame, target: str, columns: Sequence[str] = ()
+) -> tuple[pd.DataFrame, pd.Series, list[str]]:
     """X, y, and in words what was left out: columns of text, rows with gaps.
 
     >>> import pandas as pd
@@ -72,7 +83,11 @@ def split(table: pd.DataFrame, target: str, columns: Sequence[str] = ()) -> tupl
     for name in (target, *columns):
         if name not in table:
             near = difflib.get_close_matches(name, list(table), 1)
-            raise TableError(f"There is no column {name!r}." + (f" Did you mean {near[0]!r}?" if near else "") + f" There are: {', '.join(table)}.")
+            raise TableError(
+                f"There is no column {name!r}."
+                + (f" Did you mean {near[0]!r}?" if near else "")
+                + f" There are: {', '.join(table)}."
+            )
     notes, numeric = [], [name for name in table if table[name].dtype.kind == "f"]
     if target not in numeric or set(columns) - set(numeric):
         name = next(n for n in (target, *columns) if n not in numeric)
@@ -81,8 +96,11 @@ def split(table: pd.DataFrame, target: str, columns: Sequence[str] = ()) -> tupl
     text = [name for name in table if name not in numeric and not columns]
     chosen = list(dict.fromkeys(columns or [name for name in numeric if name != target]))
     if target in chosen or not chosen:
-        raise TableError(f"{target!r} has to be explained by other columns, and there are none with numbers." if not chosen
-                         else f"{target!r} cannot explain itself: leave it out of the columns.")
+        raise TableError(
+            f"{target!r} has to be explained by other columns, and there are none with numbers."
+            if not chosen
+            else f"{target!r} cannot explain itself: leave it out of the columns."
+        )
     if text:
         notes.append(f"left out: {', '.join(text)} (no numbers)")
     whole = table[[*chosen, target]].dropna()
@@ -94,14 +112,30 @@ def split(table: pd.DataFrame, target: str, columns: Sequence[str] = ()) -> tupl
 def report(model: NSRegressor, target: str, X: pd.DataFrame, y: pd.Series) -> str:
     """The formula, how well it fits, and what shorter and longer ones would gain, `▶` at the answer."""
     answer = model.equations_.iloc[0]
-    known = "" if answer.source == "yardstick" else ", not in the training set" if answer.novel else ", in the training set"
-    lines = [f"{target} = {model.formula_}", "", f"R² {model.score(X, y):.6f} on {len(y)} rows{known}", "", "   tokens  R²        formula"]
+    known = (
+        ""
+        if answer.source == "yardstick"
+        else ", not in the training set"
+        if answer.novel
+        else ", in the training set"
+    )
+    lines = [
+        f"{target} = {model.formula_}",
+        "",
+        f"R² {model.score(X, y):.6f} on {len(y)} rows{known}",
+        "",
+        "   tokens  R²        formula",
+    ]
     for index, row in model.pareto_front_.iterrows():
-        lines.append(f"{'▶' if index == answer.name else ' '}  {row.complexity:>6}  {abs(row.r2) if row.r2 > -5e-7 else row.r2:.6f}  {row.equation}")
+        lines.append(
+            f"{'▶' if index == answer.name else ' '}  {row.complexity:>6}  {abs(row.r2) if row.r2 > -5e-7 else row.r2:.6f}  {row.equation}"
+        )
     return "\n".join(lines)
 
 
-def find_formula(path: Path | str, target: str, columns: Sequence[str] = (), seconds: float = 30.0, seed: int = 0) -> str:
+def find_formula(
+    path: Path | str, target: str, columns: Sequence[str] = (), seconds: float = 30.0, seed: int = 0
+) -> str:
     """Read, search, report."""
     from nsr.regressor.estimator import NSRegressor  # late: it brings torch along
 

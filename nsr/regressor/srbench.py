@@ -1,4 +1,6 @@
-"""SRBench's entry: an estimator `est`, and `model(est, X)`, its formula as text that sympy reads, in the names of the columns."""
+"""SRBench's entry: an estimator `est`, and `model(est, X)`, its formula as text that sympy reads, in the
+names of the columns."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -20,7 +22,11 @@ def model(est: NSRegressor, X: Any = None) -> str:
         return text
     import re
 
-    own = {symbol: str(column) for symbol, column in zip(est.symbols_, est.columns_) if column in [str(c) for c in columns]}
+    own = {
+        symbol: str(column)
+        for symbol, column in zip(est.symbols_, est.columns_)
+        if column in [str(c) for c in columns]
+    }
     return re.sub(r"[^\W\d]\w*", lambda word: own.get(word[0], word[0]), text)
 
 

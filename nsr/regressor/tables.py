@@ -1,4 +1,6 @@
-"""A user's table: what is wrong with it, said in a sentence that names the column and what to do, before anything is fitted."""
+"""A user's table: what is wrong with it, said in a sentence that names the column and what to do, before
+anything is fitted."""
+
 from __future__ import annotations
 
 import keyword
@@ -18,7 +20,8 @@ LARGEST = 1e150  # the square of a larger number is infinite, and R² is made of
 
 
 def check_table(X: Any, y: Any) -> None:
-    """Refuse what no formula can be found for: text, missing and infinite values, double names, wrong shapes, nothing that varies.
+    """Refuse what no formula can be found for: text, missing and infinite values, double names, wrong shapes,
+    nothing that varies.
 
     >>> check_table(np.array([[1.0, float("nan")], [2.0, 3.0]]), [1.0, 2.0])
     Traceback (most recent call last):
@@ -28,15 +31,26 @@ def check_table(X: Any, y: Any) -> None:
         return  # sparse matrices: scikit-learn's own sentence is good
     names, parts, rows = _columns(X)
     if not parts:
-        raise TableError(f"X has no columns: 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required. Give it at least one.")
+        raise TableError(
+            f"X has no columns: 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required. Give it at least one."
+        )
     if rows == 0:
-        raise TableError(f"X has no rows: 0 sample(s) (shape=(0, {len(parts)})). Was the file empty, or did a filter drop everything?")
+        raise TableError(
+            f"X has no rows: 0 sample(s) (shape=(0, {len(parts)})). Was the file empty, or did a filter drop everything?"
+        )
     for name, values in zip(names, parts):
-        _check_column(f"Column {name} of X", values, "Drop such rows or fill them in.", "Leave it out, or turn it into numbers (pandas.get_dummies).")
+        _check_column(
+            f"Column {name} of X",
+            values,
+            "Drop such rows or fill them in.",
+            "Leave it out, or turn it into numbers (pandas.get_dummies).",
+        )
     if y is not None:
         _check_target(y, rows)
         if rows > 1 and all(_constant(values) for values in parts):
-            raise TableError(f"No column of X varies over its {rows} rows, so none can explain y. Are these the right columns?")
+            raise TableError(
+                f"No column of X varies over its {rows} rows, so none can explain y. Are these the right columns?"
+            )
 
 
 def _columns(X: Any) -> tuple[list[str], list[np.ndarray], int]:
@@ -45,20 +59,32 @@ def _columns(X: Any) -> tuple[list[str], list[np.ndarray], int]:
     if columns is not None:
         double = [str(name) for name, n in Counter(map(str, columns)).items() if n > 1]
         if double:
-            raise TableError(f"X has two columns named {double[0]!r}. Rename one: every variable of a formula needs its own name.")
+            raise TableError(
+                f"X has two columns named {double[0]!r}. Rename one: every variable of a formula needs its own name."
+            )
         kinds = {isinstance(name, str) for name in columns}
         if len(kinds) > 1:
-            raise TableError("Some columns of X are named by words and some by numbers. Name all by words: X.columns = X.columns.astype(str).")
-        return [str(name) for name in columns], [np.asarray(X.iloc[:, j]) for j in range(len(columns))], len(X)
+            raise TableError(
+                "Some columns of X are named by words and some by numbers. Name all by words: X.columns = X.columns.astype(str)."
+            )
+        return (
+            [str(name) for name in columns],
+            [np.asarray(X.iloc[:, j]) for j in range(len(columns))],
+            len(X),
+        )
     if X is None or isinstance(X, dict | str):
-        raise TableError(f"X is {'None' if X is None else f'a {type(X).__name__}'}, not a table. Give a DataFrame (pandas.DataFrame makes one of a dict "
-                         "of columns, pandas.read_csv of a file) or an array of rows and columns.")
+        raise TableError(
+            f"X is {'None' if X is None else f'a {type(X).__name__}'}, not a table. Give a DataFrame (pandas.DataFrame makes one of a dict "
+            "of columns, pandas.read_csv of a file) or an array of rows and columns."
+        )
     array = np.asarray(X)
     if np.iscomplexobj(array):
         raise TableError("Complex data not supported: give the real and the imaginary part as two columns.")
     if array.ndim != 2:
-        raise TableError(f"Expected 2D array, X has {array.ndim} dimension{'s' * (array.ndim != 1)}: a table has rows and columns. Reshape your data: "
-                         "X.reshape(-1, 1) makes one column of a list of numbers, table[['name']] takes one column of a table.")
+        raise TableError(
+            f"Expected 2D array, X has {array.ndim} dimension{'s' * (array.ndim != 1)}: a table has rows and columns. Reshape your data: "
+            "X.reshape(-1, 1) makes one column of a list of numbers, table[['name']] takes one column of a table."
+        )
     return default_names(array.shape[1]), list(array.T), array.shape[0]
 
 
@@ -67,22 +93,39 @@ def _check_target(y: Any, rows: int) -> None:
     if target.ndim == 0:
         raise TableError(f"y is {y!r}, one thing; give the value of every row, for instance table['name'].")
     if np.iscomplexobj(target):
-        raise TableError("Complex data not supported: y must be real. Fit the real and the imaginary part one after the other.")
+        raise TableError(
+            "Complex data not supported: y must be real. Fit the real and the imaginary part one after the other."
+        )
     if target.ndim > 2 or target.ndim == 2 and target.shape[1] != 1:
-        raise TableError(f"y should be a 1d array, it has the shape {target.shape}. Fit one column of it at a time.")
+        raise TableError(
+            f"y should be a 1d array, it has the shape {target.shape}. Fit one column of it at a time."
+        )
     if len(target) != rows:
-        raise TableError(f"X and y have inconsistent numbers of samples: X has {rows} rows, y has {len(target)}. They must be of the same rows.")
+        raise TableError(
+            f"X and y have inconsistent numbers of samples: X has {rows} rows, y has {len(target)}. They must be of the same rows."
+        )
     flat = target.reshape(-1)
-    _check_column("y", flat, "Drop such rows: a value to explain cannot be guessed.", "A formula's values are numbers: turn it into some, 0 and 1 for instance.")
+    _check_column(
+        "y",
+        flat,
+        "Drop such rows: a value to explain cannot be guessed.",
+        "A formula's values are numbers: turn it into some, 0 and 1 for instance.",
+    )
     if rows == 1:
-        raise TableError("X has 1 sample. At least 2 rows are needed, and a formula worth having wants ten times as many.")
+        raise TableError(
+            "X has 1 sample. At least 2 rows are needed, and a formula worth having wants ten times as many."
+        )
     if flat.dtype.kind in "fiub":
         flat = flat.astype(float)
         if np.ptp(flat) == 0:
-            raise TableError(f"y is the constant {flat[0]:g} in all {rows} rows: there is nothing to explain. Is it the right column?")
+            raise TableError(
+                f"y is the constant {flat[0]:g} in all {rows} rows: there is nothing to explain. Is it the right column?"
+            )
         if np.abs(flat).max() > LARGEST or np.abs(flat - flat.mean()).max() < 1 / LARGEST:
-            raise TableError(f"y goes from {flat.min():g} to {flat.max():g}: too {'large' if np.abs(flat).max() > 1 else 'close'} to be squared in "
-                             "64 bits. Measure it in another unit, for instance y / 1e100.")
+            raise TableError(
+                f"y goes from {flat.min():g} to {flat.max():g}: too {'large' if np.abs(flat).max() > 1 else 'close'} to be squared in "
+                "64 bits. Measure it in another unit, for instance y / 1e100."
+            )
 
 
 def _constant(values: np.ndarray) -> bool:
@@ -93,9 +136,15 @@ def _check_column(what: str, values: np.ndarray, advice: str, text_advice: str) 
     if values.dtype.kind in "OUST":
         text = next((v for v in values if isinstance(v, str) and not _is_number(v)), None)
         if text is not None:
-            comma = "With pandas.read_csv(..., decimal=',') it becomes a number." if _is_number(text.replace(",", ".", 1)) else text_advice
+            comma = (
+                "With pandas.read_csv(..., decimal=',') it becomes a number."
+                if _is_number(text.replace(",", ".", 1))
+                else text_advice
+            )
             raise TableError(f"{what} holds text, such as {text[:30]!r}. {comma}")
-        missing = np.array([v is None or v is not v or type(v).__name__ == "NAType" for v in values], dtype=bool)
+        missing = np.array(
+            [v is None or v is not v or type(v).__name__ == "NAType" for v in values], dtype=bool
+        )
         values = np.where(missing, np.nan, 0.0)
     elif values.dtype.kind in "Mm":
         raise TableError(f"{what} holds dates. Turn them into numbers, for instance days since the first.")
@@ -104,8 +153,12 @@ def _check_column(what: str, values: np.ndarray, advice: str, text_advice: str) 
     for name, wrong in (("missing", np.isnan(values)), ("infinite", np.isinf(values))):
         if wrong.any():
             n, first = int(wrong.sum()), int(np.flatnonzero(wrong)[0]) + 1
-            kind = "(NaN)" if name == "missing" else "(inf: infinity or a value too large for dtype('float64'))"
-            raise TableError(f"{what} has {n} {name} value{'s' * (n > 1)} {kind}, first in row {first} of {len(values)}. {advice}")
+            kind = (
+                "(NaN)" if name == "missing" else "(inf: infinity or a value too large for dtype('float64'))"
+            )
+            raise TableError(
+                f"{what} has {n} {name} value{'s' * (n > 1)} {kind}, first in row {first} of {len(values)}. {advice}"
+            )
 
 
 def _is_number(text: str) -> bool:
@@ -130,7 +183,9 @@ def symbols_for(names: Sequence[str]) -> list[str]:
     out = []
     for name in names:
         symbol = re.sub(r"\W+", "_", str(name)).strip("_") or "x"
-        symbol = f"_{symbol}" if symbol[0].isdigit() else f"{symbol}_" if keyword.iskeyword(symbol) else symbol
+        symbol = (
+            f"_{symbol}" if symbol[0].isdigit() else f"{symbol}_" if keyword.iskeyword(symbol) else symbol
+        )
         taken[symbol] += 1
         out.append(symbol if taken[symbol] == 1 else f"{symbol}_{taken[symbol]}")
     return out

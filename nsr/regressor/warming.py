@@ -1,4 +1,5 @@
 """Warming up: all machine code that a search uses is compiled, or read from the cache, before any clock runs."""
+
 from __future__ import annotations
 
 import sys
@@ -23,8 +24,11 @@ class _Teller(event.Listener):
     def on_start(self, event) -> None:
         if self.begun is None:
             self.begun = time.perf_counter()
-            print("Compiling the numerical code for this machine, once: about half a minute, not counted as time of the search.",
-                  file=sys.stderr, flush=True)
+            print(
+                "Compiling the numerical code for this machine, once: about half a minute, not counted as time of the search.",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def on_end(self, event) -> None:
         pass
@@ -32,7 +36,8 @@ class _Teller(event.Listener):
 
 @lru_cache(maxsize=2)
 def warm_up(drawing: bool = False) -> None:
-    """Call each compiled function that Python calls during a search, with the types that a search gives it; once per process.
+    """Call each compiled function that Python calls during a search, with the types that a search gives it;
+    once per process.
 
     `drawing`: also those that draw random expressions, which some strategies do.
     """
@@ -44,11 +49,13 @@ def warm_up(drawing: bool = False) -> None:
         r2_score(y, evaluate(_PREFIX, X, (0.0, 2.0)))
         gradient(_PREFIX, X, (0.0, 2.0))
         if drawing:
-            from nsr.data.templates import TreeRecipe, raw_draws
             from nsr.data.items import TemplateBank, sample_items
+            from nsr.data.templates import TreeRecipe, raw_draws
 
             recipe, rng = TreeRecipe(), np.random.default_rng(0)
             raw_draws(1, recipe, rng)
-            sample_items(TemplateBank([("sin", "x1"), ("add", "x1", "x2")], recipe.vocabulary), rng, 2, n_points=2)
+            sample_items(
+                TemplateBank([("sin", "x1"), ("add", "x1", "x2")], recipe.vocabulary), rng, 2, n_points=2
+            )
     if teller.begun is not None:
         print(f"Compiled in {time.perf_counter() - teller.begun:.0f} seconds.", file=sys.stderr, flush=True)

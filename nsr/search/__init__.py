@@ -1,23 +1,27 @@
 """Search: from points and a network to verified candidates.
 
-A strategy is a coroutine that asks by `yield` for next tokens, completions and verifications; the engine answers the questions of all
-problems together, the oracle fits and counts, and a `Result` comes out.
+A strategy is a coroutine that asks by `yield` for next tokens, completions and verifications; the engine
+answers the questions of all problems together, the oracle fits and counts, and a `Result` comes out.
 """
+
 from nsr.doors import door
 
-__getattr__, __dir__, __all__ = door(__name__, {
-    "engine": "Budget solve solve_all",
-    "oracle": "Oracle Verify r2_fresh",
-    "decoding": "Complete Hypothesis NextTokens",
-    "result": "r2_text",
-    "pruning": "cost",
-    "strategies": "strategies",
-    "strategies.beam": "BeamSearch",
-    "strategies.tpsr": "PUBLISHED TPSR",
-    "strategies.gvs": "GVS pieces",
-    "strategies.nsrwh": "GIVEN KINDS NSRwH",
-    "strategies.families": "Book Families alike family_of key_of starts_of",
-    "strategies.local": "LastLeaf LocalSearch",
-    "strategies.greedy": "Greedy",
-    "strategies.names": "by_name kind_of",
-})
+__getattr__, __dir__, __all__ = door(
+    __name__,
+    {
+        "engine": "Budget solve solve_all",
+        "oracle": "Oracle Verify r2_fresh",
+        "decoding": "Complete Hypothesis NextTokens",
+        "result": "r2_text",
+        "pruning": "cost",
+        "strategies": "strategies",
+        "strategies.beam": "BeamSearch",
+        "strategies.tpsr": "PUBLISHED TPSR",
+        "strategies.gvs": "GVS pieces",
+        "strategies.nsrwh": "GIVEN KINDS NSRwH",
+        "strategies.families": "Book Families alike family_of key_of starts_of",
+        "strategies.local": "LastLeaf LocalSearch",
+        "strategies.greedy": "Greedy",
+        "strategies.names": "by_name kind_of",
+    },
+)

@@ -4,8 +4,10 @@ The decoder reads   <tree> t₁ </tree> … <tree> tₙ </tree>  <start>  s₁ s
 A hypothesis s of L tokens has   log p(s) = Σ log p(s_j | s_<j) + log p(<end> | s)   and the score   log p(s) / (1 + L)^α,
 where the 1 stands for <start> and α is `length_penalty` (1 in the published code).
 
-Letters: N problems, J jobs (requests), b beam size, R rows of the network (live hypotheses), L tokens, V vocabulary.
+Letters: N problems, J jobs (requests), b beam size, R rows of the network (live hypotheses), L tokens, V
+vocabulary.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -15,21 +17,25 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from nsr.network.batches import sequence
 from nsr.formulas.expressions import END, Prefix, Token, Vocabulary
 from nsr.formulas.grammar import allowed, open_arguments, token_tables
+from nsr.network.batches import sequence
 
 MAX_LEN = 40  # tokens of an expression, unless the request says otherwise
-ROWS = 512  # hypotheses that share a pass on a CPU, where a larger key-value cache no longer fits its caches (bench_engine.py)
-PROMPTED = 256  # the same after prompts: their lengths differ, and a pass is as long as the longest (bench_strategies.py)
+# hypotheses that share a pass on a CPU, where a larger key-value cache no longer fits its caches
+# (bench_engine.py)
+ROWS = 512
+# the same after prompts: their lengths differ, and a pass is as long as the longest (bench_strategies.py)
+PROMPTED = 256
 
 
 @dataclass(frozen=True)
 class NextTokens:
     """Request: the possible next tokens after a prefix with their log-probabilities, most likely first.
 
-    `prompt` holds subtrees for a prompted network, `hints` the hint token ids for a hinted one. With `masked` only tokens appear
-    that a complete expression of at most `max_len` tokens can go on with; END appears when the prefix is complete.
+    `prompt` holds subtrees for a prompted network, `hints` the hint token ids for a hinted one. With `masked`
+    only tokens appear that a complete expression of at most `max_len` tokens can go on with; END appears when
+    the prefix is complete.
     """
 
     prefix: Prefix = ()
@@ -41,10 +47,12 @@ class NextTokens:
 
 @dataclass(frozen=True)
 class Complete:
-    """Request: the `beam_size` best complete expressions that begin with a prefix, found by beam search, best score first.
+    """Request: the `beam_size` best complete expressions that begin with a prefix, found by beam search, best
+    score first.
 
-    `stop="bound"`: go on until no live hypothesis can still enter the b best finished ones (exact for the beam);
-    `stop="enough"`: until b are finished, as the published code does. `masked=False` lets the network write what it likes.
+    `stop="bound"`: go on until no live hypothesis can still enter the b best finished ones (exact for the
+    beam); `stop="enough"`: until b are finished, as the published code does. `masked=False` lets the network
+    write what it likes.
     """
 
     prefix: Prefix = ()
@@ -72,7 +80,8 @@ class Hypothesis(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A request, the row of the encoder's memory it belongs to, how many variables its problem has, and its prompt if it was read before."""
+    """A request, the row of the encoder's memory it belongs to, how many variables its problem has, and its
+    prompt if it was read before."""
 
     request: NextTokens | Complete
     memory: int
@@ -81,7 +90,8 @@ class Job(NamedTuple):
 
 
 def decoder_input(vocabulary: Vocabulary, prefix: Prefix, prompt: Sequence[Prefix] = ()) -> list[int]:
-    """Token ids that the decoder reads before it writes: the prompt's subtrees between partition tokens, <start>, the prefix."""
+    """Token ids that the decoder reads before it writes: the prompt's subtrees between partition tokens,
+    <start>, the prefix."""
     return vocabulary.encode(sequence(prefix, prompt)[:-1])  # all but END
 
 
@@ -91,11 +101,15 @@ def row_limit(device: torch.device) -> int:
 
 
 def passes(jobs: Sequence[Job], members: list[int], device: torch.device) -> list[list[int]]:
-    """Cut jobs into groups that share a pass. Those with prompts are sorted by length before: a pass is padded to its longest."""
+    """Cut jobs into groups that share a pass. Those with prompts are sorted by length before: a pass is
+    padded to its longest."""
     size, b = row_limit(device), getattr(jobs[members[0]].request, "beam_size", 1)
     if any(jobs[i].request.prompt for i in members):
         size = min(size, PROMPTED) if device.type == "cpu" else size
-        members = sorted(members, key=lambda i: sum(len(tree) + 2 for tree in jobs[i].request.prompt) + len(jobs[i].request.prefix))
+        members = sorted(
+            members,
+            key=lambda i: sum(len(tree) + 2 for tree in jobs[i].request.prompt) + len(jobs[i].request.prefix),
+        )
         n = -(-len(members) // max(1, size // b))
         cuts = [len(members) * k // n for k in range(n + 1)]  # n groups of equal size
     else:
@@ -103,22 +117,37 @@ def passes(jobs: Sequence[Job], members: list[int], device: torch.device) -> lis
     return [members[low:high] for low, high in zip(cuts, cuts[1:])]
 
 
-def _prefill(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]) -> tuple[Tensor, object, Tensor]:
+def _prefill(
+    network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]
+) -> tuple[Tensor, object, Tensor]:
     """Let the network read every job's input: logits (J, V), its state, and the number of tokens read (J,)."""
-    inputs = [decoder_input(vocabulary, job.request.prefix, job.request.prompt if job.past is None else ()) for job in jobs]
+    inputs = [
+        decoder_input(vocabulary, job.request.prefix, job.request.prompt if job.past is None else ())
+        for job in jobs
+    ]
     return read(network, memory, inputs, [job.memory for job in jobs], [job.past for job in jobs])
 
 
-def read(network, memory: Tensor, inputs: Sequence[Sequence[int]], rows: Sequence[int], past: Sequence[Tensor | None] = ()) -> tuple[Tensor, object, Tensor]:
-    """Let the network read token ids, each with its row of the memory, and perhaps a past: logits (J, V), its state, and lengths (J,)."""
+def read(
+    network,
+    memory: Tensor,
+    inputs: Sequence[Sequence[int]],
+    rows: Sequence[int],
+    past: Sequence[Tensor | None] = (),
+) -> tuple[Tensor, object, Tensor]:
+    """Let the network read token ids, each with its row of the memory, and perhaps a past: logits (J, V), its
+    state, and lengths (J,)."""
     lengths = torch.tensor([len(ids) for ids in inputs])
-    tokens = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in inputs], batch_first=True)  # (J, L); <pad> is 0
+    tokens = torch.nn.utils.rnn.pad_sequence(
+        [torch.tensor(ids) for ids in inputs], batch_first=True
+    )  # (J, L); <pad> is 0
     more = {"past": past} if any(kept is not None for kept in past) else {}
     return *network.prefill(memory, tokens, lengths, torch.tensor(rows), **more), lengths
 
 
 def room_for(network, job: Job) -> int:
-    """Longest expression that a job may write: its own limit or the network's positions, whichever is shorter."""
+    """Longest expression that a job may write: its own limit or the network's positions, whichever is
+    shorter."""
     prompt = sum(len(tree) + 2 for tree in job.request.prompt)
     return min(job.request.max_len, network.config.positions - 1 - prompt)
 
@@ -130,8 +159,11 @@ def _possible(network, job: Job) -> bool:
 
 
 @torch.inference_mode()
-def next_tokens(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]) -> tuple[list[list[tuple[Token, float]]], list[int]]:
-    """Answer NextTokens requests in one pass: per job a list of (token, log-probability), and the tokens the decoder read."""
+def next_tokens(
+    network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]
+) -> tuple[list[list[tuple[Token, float]]], list[int]]:
+    """Answer NextTokens requests in one pass: per job a list of (token, log-probability), and the tokens the
+    decoder read."""
     answers: list[list[tuple[Token, float]]] = [[] for _ in jobs]
     cost = [0] * len(jobs)
     todo = [i for i, job in enumerate(jobs) if _possible(network, job)]
@@ -151,10 +183,14 @@ def next_tokens(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[
 
 
 @torch.inference_mode()
-def complete(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]) -> tuple[list[list[Hypothesis]], list[int]]:
-    """Answer Complete requests: per job its finished hypotheses, best first, and how many tokens the decoder processed for it.
+def complete(
+    network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]
+) -> tuple[list[list[Hypothesis]], list[int]]:
+    """Answer Complete requests: per job its finished hypotheses, best first, and how many tokens the decoder
+    processed for it.
 
-    Jobs with the same beam size and rules share every pass; at most `row_limit` hypotheses (or one job's beam) are live at a time.
+    Jobs with the same beam size and rules share every pass; at most `row_limit` hypotheses (or one job's
+    beam) are live at a time.
     """
     answers: list[list[Hypothesis]] = [[] for _ in jobs]
     cost = [0] * len(jobs)
@@ -194,7 +230,8 @@ class _Beams:
         return _Beams(*(getattr(self, field.name)[index] for field in fields(self)))
 
     def finish(self, log_prob: Tensor, length_penalty: float) -> None:
-        """Let live hypotheses (J, b) that end with this log-probability (−inf: does not end) compete with the finished ones."""
+        """Let live hypotheses (J, b) that end with this log-probability (−inf: does not end) compete with the
+        finished ones."""
         score = log_prob / (1 + self.length[:, None].double()) ** length_penalty
         order = torch.cat([self.done_score, score], 1).sort(dim=1, descending=True, stable=True)
         best = order.indices[:, : log_prob.shape[1]]  # (J, b) of 2b
@@ -204,7 +241,9 @@ class _Beams:
         self.done_tokens = both.gather(1, best[..., None].expand(-1, -1, both.shape[2]))
 
 
-def _beam_search(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]) -> list[tuple[list[Hypothesis], int]]:
+def _beam_search(
+    network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]
+) -> list[tuple[list[Hypothesis], int]]:
     """Beam search for jobs that are `alike`, in lockstep; a job leaves the batch when its search is over."""
     rules, device, end, V = jobs[0].request, memory.device, vocabulary.ids[END], len(vocabulary)
     b, alpha, J = rules.beam_size, rules.length_penalty, len(jobs)
@@ -214,9 +253,17 @@ def _beam_search(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence
     arities = token_tables(vocabulary)[0].to(device)
     none = torch.full((J, b), -torch.inf, dtype=torch.float64, device=device)
     beams = _Beams(
-        torch.arange(J, device=device), room, length, torch.tensor([job.n_variables for job in jobs], device=device),
-        none.clone(), torch.zeros(J, b, dtype=torch.long, device=device), torch.full((J, b, T), -1, device=device),
-        none.clone(), none.clone(), torch.full((J, b, T), -1, device=device))
+        torch.arange(J, device=device),
+        room,
+        length,
+        torch.tensor([job.n_variables for job in jobs], device=device),
+        none.clone(),
+        torch.zeros(J, b, dtype=torch.long, device=device),
+        torch.full((J, b, T), -1, device=device),
+        none.clone(),
+        none.clone(),
+        torch.full((J, b, T), -1, device=device),
+    )
     beams.log_prob[:, 0] = 0.0
     beams.needed[:, 0] = torch.tensor([open_arguments(job.request.prefix) for job in jobs], device=device)
 
@@ -230,9 +277,13 @@ def _beam_search(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence
         total[live] = beams.log_prob[live][:, None] + logits.double().log_softmax(-1)  # (J, b, V)
         if rules.masked:
             left = (beams.room - beams.length)[:, None].expand_as(live)
-            total.masked_fill_(~allowed(vocabulary, beams.needed, left, beams.n_variables[:, None].expand_as(live)), -torch.inf)
+            total.masked_fill_(
+                ~allowed(vocabulary, beams.needed, left, beams.n_variables[:, None].expand_as(live)),
+                -torch.inf,
+            )
 
-        # END: forced by the mask, or as published among the 2b best continuations; what ran out of room ends as it is
+        # END: forced by the mask, or as published among the 2b best continuations; what ran out of room ends
+        # as it is
         ending = total[..., end].clone()  # (J, b)
         if not rules.masked:
             full = (beams.length == beams.room)[:, None]
@@ -246,7 +297,9 @@ def _beam_search(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence
         log_prob, index = total.flatten(1).topk(b)  # (J, b) of b·V
         parent, token = index // V, index % V
         worst = beams.done_score[:, -1:]  # −inf until b are finished
-        longest = torch.maximum((1 + beams.room.double()) ** alpha, (2 + beams.length.double()) ** alpha)[:, None]  # log p ≤ 0
+        longest = torch.maximum((1 + beams.room.double()) ** alpha, (2 + beams.length.double()) ** alpha)[
+            :, None
+        ]  # log p ≤ 0
         hopeless = worst > -torch.inf if rules.stop == "enough" else log_prob / longest <= worst
         log_prob = log_prob.masked_fill(hopeless, -torch.inf)
         order = _in_place(parent, log_prob > -torch.inf)
@@ -275,13 +328,16 @@ def _beam_search(network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence
 
 
 def _in_place(parent: Tensor, live: Tensor) -> Tensor:
-    """An order (J, b) of the new hypotheses in which each parent's first child keeps its place, so that little has to be copied."""
+    """An order (J, b) of the new hypotheses in which each parent's first child keeps its place, so that
+    little has to be copied."""
     b = parent.shape[1]
     groups = torch.where(live, parent, b).sort(dim=1, stable=True)
     first = groups.values < b
     first[:, 1:] &= groups.values[:, 1:] != groups.values[:, :-1]
     stays = torch.zeros_like(live).scatter(1, groups.indices, first)
-    taken = torch.zeros(len(parent), b + 1, dtype=torch.long, device=parent.device).scatter(1, torch.where(stays, parent, b), 1)[:, :b]
+    taken = torch.zeros(len(parent), b + 1, dtype=torch.long, device=parent.device).scatter(
+        1, torch.where(stays, parent, b), 1
+    )[:, :b]
     free = taken.argsort(dim=1, stable=True)  # places without an heir come first
     place = torch.where(stays, parent, free.gather(1, (~stays).cumsum(1).sub(1).clamp(min=0)))
     return place.argsort(dim=1)
@@ -289,7 +345,12 @@ def _in_place(parent: Tensor, live: Tensor) -> Tensor:
 
 def _collect(beams: _Beams, jobs: Sequence[Job], vocabulary: Vocabulary, cost: Tensor, results: list) -> None:
     """Write down the finished hypotheses of jobs whose search is over."""
-    per_job = zip(beams.job.tolist(), beams.done_score.tolist(), beams.done_log_prob.tolist(), beams.done_tokens.tolist())
+    per_job = zip(
+        beams.job.tolist(),
+        beams.done_score.tolist(),
+        beams.done_log_prob.tolist(),
+        beams.done_tokens.tolist(),
+    )
     for j, scores, log_probs, rows in per_job:
         finished = []
         for score, log_prob, ids in zip(scores, log_probs, rows):

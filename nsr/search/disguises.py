@@ -1,14 +1,19 @@
-"""Limits: what an expression comes close to where the data lie, written without the function or the product that is hardly seen.
+"""Limits: what an expression comes close to where the data lie, written without the function or the product
+that is hardly seen.
 
-A fit may find a straight line as the tangent of a millionth, a sum as a product of enormous shifts, or a reciprocal beside a pole:
+A fit may find a straight line as the tangent of a millionth, a sum as a product of enormous shifts, or a
+reciprocal beside a pole:
 
     f(u)           →  f(m) + f'(m)·(u − m)      where u stays close to its median m
-    u·v            →  n·u + m·v − m·n           where both vary little beside their size; m and n are the medians of u and v
+    u·v            →  n·u + m·v − m·n           where both vary little beside their size; m and n are the
+    medians of u and v
     tan(u)         →  1 / (π/2 − u)             close to a pole
     exp(c·log(u))  →  1/u, √u, u or u²          whichever has the exponent that is closest to c
 
-Each is offered with the constants that follow from the old ones; whether it fits as well, a verification says.
+Each is offered with the constants that follow from the old ones; whether it fits as well, a verification
+says.
 """
+
 from __future__ import annotations
 
 import math
@@ -43,7 +48,9 @@ def limits(prefix: Prefix, constants: tuple[float, ...], X: np.ndarray) -> list[
 
 def _limits(prefix: Prefix, constants: tuple[float, ...], X: np.ndarray) -> Iterator[Valued]:
     ends = spans(prefix)
-    first = np.cumsum([0, *(token == CONSTANT for token in prefix)])  # number of the constant at or after each place
+    first = np.cumsum(
+        [0, *(token == CONSTANT for token in prefix)]
+    )  # number of the constant at or after each place
 
     def part(i: int, j: int) -> Valued:
         return prefix[i:j], tuple(constants[first[i] : first[j]])
@@ -91,4 +98,10 @@ def _power(u: Valued) -> Iterator[Valued]:
 def _sum_of(u: Valued, v: Valued, X: np.ndarray) -> Valued:
     """u·v without the product of what both vary by."""
     m, n = (float(np.median(evaluate(part[0], X, part[1]))) for part in (u, v))
-    return ("add", CONSTANT, "add", "mul", CONSTANT, *u[0], "mul", CONSTANT, *v[0]), (-m * n, n, *u[1], m, *v[1])
+    return ("add", CONSTANT, "add", "mul", CONSTANT, *u[0], "mul", CONSTANT, *v[0]), (
+        -m * n,
+        n,
+        *u[1],
+        m,
+        *v[1],
+    )

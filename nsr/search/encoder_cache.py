@@ -1,7 +1,10 @@
-"""What a network remembers while problems are searched: of each problem what its encoder says, of each prompt what its decoder has read.
+"""What a network remembers while problems are searched: of each problem what its encoder says, of each prompt
+what its decoder has read.
 
-Both are computed once, at the first request: a tree search asks hundreds of things about one problem, and after one prompt.
+Both are computed once, at the first request: a tree search asks hundreds of things about one problem, and
+after one prompt.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,10 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from nsr.data.problems import Problem
+from nsr.formulas.expressions import Prefix, Vocabulary
 from nsr.network.batches import sequence
 from nsr.search.decoding import PROMPTED, Complete, NextTokens, read
-from nsr.formulas.expressions import Prefix, Vocabulary
-from nsr.data.problems import Problem
 
 ENCODED = 32  # problems that the encoder reads in one pass
 MAX_POINTS = 1000  # the encoder never saw more points than this in training; fitting uses all of them
@@ -26,10 +29,13 @@ class Memories:
     def __init__(self, network, vocabulary: Vocabulary) -> None:
         self.network, self.vocabulary = network, vocabulary
         self.known: dict[tuple[int, Any], Tensor] = {}  # (identity of the problem, hints) → (S, h)
-        self.prompts: dict[tuple[int, Any, tuple[Prefix, ...]], Tensor] = {}  # the same and a prompt → (layers, 2, L, h)
+        self.prompts: dict[
+            tuple[int, Any, tuple[Prefix, ...]], Tensor
+        ] = {}  # the same and a prompt → (layers, 2, L, h)
 
     def rows(self, wanted: list[tuple[Problem, tuple[int, ...] | None]]) -> tuple[Tensor, list[int]]:
-        """A memory (N, S, h) with one row per different problem and hints, and the row of each that was wanted."""
+        """A memory (N, S, h) with one row per different problem and hints, and the row of each that was
+        wanted."""
         different = {(id(problem), hints): (problem, hints) for problem, hints in wanted}
         missing = [item for key, item in different.items() if key not in self.known]
         for start in range(0, len(missing), ENCODED):
@@ -42,10 +48,13 @@ class Memories:
 
     @torch.inference_mode()
     def encode(self, items: list[tuple[Problem, tuple[int, ...] | None]]) -> Tensor:
-        """(B, S, h) for B problems with their hints; variables that a problem does not have are zero, as in training."""
+        """(B, S, h) for B problems with their hints; variables that a problem does not have are zero, as in
+        training."""
         shown = [np.linspace(0, len(p.y) - 1, min(len(p.y), MAX_POINTS)).astype(int) for p, _ in items]
         longest = max(map(len, shown))
-        points = np.zeros((len(items), longest, self.vocabulary.n_variables + 1), dtype=np.float32)  # (B, P, D+1)
+        points = np.zeros(
+            (len(items), longest, self.vocabulary.n_variables + 1), dtype=np.float32
+        )  # (B, P, D+1)
         mask = np.zeros((len(items), longest), dtype=bool)
         for i, ((problem, _), index) in enumerate(zip(items, shown)):
             points[i, : len(index), : problem.n_variables] = problem.X[index]
@@ -59,21 +68,32 @@ class Memories:
         return self.network.encode(*tensors)
 
     @torch.inference_mode()
-    def pasts(self, asked: Sequence[tuple[Problem, NextTokens | Complete]], memory: Tensor,
-              rows: Sequence[int]) -> tuple[list[Tensor | None], list[int]]:
-        """What the decoder remembers of the prompt of each request, and how many tokens it had to read for that now.
+    def pasts(
+        self, asked: Sequence[tuple[Problem, NextTokens | Complete]], memory: Tensor, rows: Sequence[int]
+    ) -> tuple[list[Tensor | None], list[int]]:
+        """What the decoder remembers of the prompt of each request, and how many tokens it had to read for
+        that now.
 
-        Nothing, where there are no prompts, or where beams begin with them: a beam search reads its prompt on the way, and once.
+        Nothing, where there are no prompts, or where beams begin with them: a beam search reads its prompt on
+        the way, and once.
         """
         read_now = [0] * len(asked)
-        if not any(request.prompt and (request.prefix or isinstance(request, NextTokens)) for _, request in asked):
+        if not any(
+            request.prompt and (request.prefix or isinstance(request, NextTokens)) for _, request in asked
+        ):
             return [None] * len(asked), read_now
         keys = [(id(problem), request.hints, request.prompt) for problem, request in asked]
         first = {key: i for i, key in reversed(list(enumerate(keys)))}  # who asks first pays for all
         kept = {key: self.prompts[key] for key in first if key in self.prompts}
-        spelled = {key: self.vocabulary.encode(sequence((), key[2])[:-2]) for key in first if key not in kept}  # no START, no END
-        room = self.network.config.positions - 1  # nothing can be written after a longer one, and nothing will be asked
-        missing = sorted((key for key, ids in spelled.items() if 0 < len(ids) <= room), key=lambda key: len(spelled[key]))
+        spelled = {
+            key: self.vocabulary.encode(sequence((), key[2])[:-2]) for key in first if key not in kept
+        }  # no START, no END
+        room = (
+            self.network.config.positions - 1
+        )  # nothing can be written after a longer one, and nothing will be asked
+        missing = sorted(
+            (key for key, ids in spelled.items() if 0 < len(ids) <= room), key=lambda key: len(spelled[key])
+        )
         for start in range(0, len(missing), PROMPTED):
             part = missing[start : start + PROMPTED]
             inputs = [spelled[key] for key in part]

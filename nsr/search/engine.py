@@ -1,15 +1,17 @@
 """The engine: advances the searches of many problems together and answers their requests in batches.
 
-A strategy is written as if there were one problem. Its `search(view, rng)` is a generator that yields what it needs and is sent the
-answer; it may also yield a list of requests and gets the list of answers:
+A strategy is written as if there were one problem. Its `search(view, rng)` is a generator that yields what it
+needs and is sent the answer; it may also yield a list of requests and gets the list of answers:
 
     tokens     = yield NextTokens(prefix)               # [(token, log-probability), …], most likely first
     hypotheses = yield Complete(prefix, beam_size=5)     # [Hypothesis(prefix, log_prob, score), …], best first
     candidates = yield Verify(prefixes)                  # [Candidate, …] in the order of the prefixes
     return candidate                                     # its answer; None (or no return): the best it ever verified
 
-Whatever all the searches ask for at a moment is computed together, so 150 problems share every pass of the network and every core.
+Whatever all the searches ask for at a moment is computed together, so 150 problems share every pass of the
+network and every core.
 """
+
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
@@ -18,13 +20,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from nsr.book.run_records import progress as show_progress
+from nsr.data.problems import Problem, ProblemError
+from nsr.formulas.expressions import Vocabulary
 from nsr.search import decoding
 from nsr.search.decoding import Complete, Job, NextTokens
-from nsr.formulas.expressions import Vocabulary
 from nsr.search.encoder_cache import Memories
 from nsr.search.oracle import Candidate, Oracle, Verify, clocks, verify_all
-from nsr.data.problems import Problem, ProblemError
-from nsr.book.run_records import progress as show_progress
 from nsr.search.result import Result
 
 Request = NextTokens | Complete | Verify
@@ -49,7 +51,8 @@ class Strategy(Protocol):
 
 @dataclass(frozen=True)
 class Budget:
-    """What one problem may cost at most; None is no limit. `seconds` is the problem's share of the batches it takes part in."""
+    """What one problem may cost at most; None is no limit. `seconds` is the problem's share of the batches it
+    takes part in."""
 
     candidates: int | None = None
     seconds: float | None = None
@@ -92,13 +95,16 @@ class _Running:
     asked: list[Request] = field(default_factory=list)
     single: bool = True  # it yielded one request, not a list
     answers: dict[int, Any] = field(default_factory=dict)
-    cache: dict[Request, Any] = field(default_factory=dict)  # decoding never changes its mind: the same request, the same answer
+    cache: dict[Request, Any] = field(
+        default_factory=dict
+    )  # decoding never changes its mind: the same request, the same answer
     answer: Candidate | None = None
     stopped: str = ""
     over: bool = False
 
     def advance(self, budget: Budget) -> None:
-        """Hand over the answers and run to the next request; charge the strategy's own thinking to its problem."""
+        """Hand over the answers and run to the next request; charge the strategy's own thinking to its
+        problem."""
         while not self.over and len(self.answers) == len(self.asked):
             answers = [self.answers[k] for k in range(len(self.asked))]
             if self.stopped:
@@ -114,7 +120,9 @@ class _Running:
                 self.oracle.charge(clocks() - begin)
             self.single = isinstance(asked, Request)
             self.asked = [asked] if self.single else list(asked)
-            self.answers = {k: self.cache[request] for k, request in enumerate(self.asked) if request in self.cache}
+            self.answers = {
+                k: self.cache[request] for k, request in enumerate(self.asked) if request in self.cache
+            }
             if not self.asked:
                 raise ValueError("a strategy yielded an empty list; yield at least one request")
             self.limit(budget)
@@ -146,12 +154,21 @@ def solve(problem: Problem, strategy: Strategy, model: Model, **options) -> Resu
     return solve_all([problem], strategy, model, **options)[0]
 
 
-def solve_all(problems: Sequence[Problem], strategy: Strategy, model: Model, *, budget: Budget | None = None, seed: int = 0,
-              progress: str | None = None, reference: Any = None) -> list[Result]:
+def solve_all(
+    problems: Sequence[Problem],
+    strategy: Strategy,
+    model: Model,
+    *,
+    budget: Budget | None = None,
+    seed: int = 0,
+    progress: str | None = None,
+    reference: Any = None,
+) -> list[Result]:
     """Search all problems together; each gets the answer that it would get alone.
 
-    `budget` limits each problem. `progress` is the label of a progress line (None: silent). `reference` is the training set that the
-    result tables measure novelty against (`nsr.evidence.novelty.TrainingSet`). Ctrl-C ends all searches and returns the best so far.
+    `budget` limits each problem. `progress` is the label of a progress line (None: silent). `reference` is
+    the training set that the result tables measure novelty against (`nsr.evidence.novelty.TrainingSet`).
+    Ctrl-C ends all searches and returns the best so far.
     """
     known = model.vocabulary.n_variables
     for problem in problems:
@@ -177,7 +194,9 @@ def solve_all(problems: Sequence[Problem], strategy: Strategy, model: Model, *, 
                 run.stopped = "interrupted"
                 run.finish()
     size = getattr(strategy, "beam_size", None)
-    return [Result.of(run.oracle, strategy.name, size, seed, run.answer, run.stopped, reference) for run in runs]
+    return [
+        Result.of(run.oracle, strategy.name, size, seed, run.answer, run.stopped, reference) for run in runs
+    ]
 
 
 def _run(runs: list[_Running], model: Model, budget: Budget) -> Iterator[int]:
@@ -206,14 +225,17 @@ def _run(runs: list[_Running], model: Model, budget: Budget) -> Iterator[int]:
 
 
 def _batch(waiting: list[tuple[_Running, int, Request]], rows: int) -> list[tuple[_Running, int, Request]]:
-    """The next requests: the most frequent kind among those that wait, as many as fit into the rows of a pass.
+    """The next requests: the most frequent kind among those that wait, as many as fit into the rows of a
+    pass.
 
     With prompts as many as fit into four, which are then sorted by length.
     """
     groups: dict[Any, list] = {}
     for item in waiting:
         request = item[2]
-        groups.setdefault(decoding.alike(request) if isinstance(request, Complete) else NextTokens, []).append(item)
+        groups.setdefault(
+            decoding.alike(request) if isinstance(request, Complete) else NextTokens, []
+        ).append(item)
     most = max(groups.values(), key=len)
     rows *= 4 if any(request.prompt for _, _, request in most) else 1
     return most[: max(1, rows // getattr(most[0][2], "beam_size", 1))]
@@ -224,7 +246,10 @@ def _decode(batch: list[tuple[_Running, int, Request]], memories: Memories, mode
     begin = clocks()
     memory, rows = memories.rows([(run.oracle.problem, request.hints) for run, _, request in batch])
     pasts, read = memories.pasts([(run.oracle.problem, request) for run, _, request in batch], memory, rows)
-    jobs = [Job(request, row, run.oracle.problem.n_variables, past) for (run, _, request), row, past in zip(batch, rows, pasts)]
+    jobs = [
+        Job(request, row, run.oracle.problem.n_variables, past)
+        for (run, _, request), row, past in zip(batch, rows, pasts)
+    ]
     work = decoding.complete if isinstance(batch[0][2], Complete) else decoding.next_tokens
     answers, costs = work(model.network, model.vocabulary, memory, jobs)
     costs = [cost + more for cost, more in zip(costs, read)]

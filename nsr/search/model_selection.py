@@ -1,13 +1,17 @@
-"""Choosing among candidates when the data are noisy or rounded: description length, and the front of accuracy against length.
+"""Choosing among candidates when the data are noisy or rounded: description length, and the front of accuracy
+against length.
 
-On noisy data the candidate with the best R² is the one that fits the noise. The description length weighs the fit against the formula,
+On noisy data the candidate with the best R² is the one that fits the noise. The description length weighs the
+fit against the formula,
 
     DL = P/2 · ln max(s², floor) + K/2 · ln P + L · ln V,     s² = (1 − R²) · P / (P − K)
 
-the number of nats to write down the residuals, the constants (each to a precision of 1/√P) and the tokens: P points, K constants, L tokens,
-V symbols to choose a token from. K fitted constants make residuals look smaller than they are, by (P − K)/P. Below the `floor`, the share
-of y's variance that is mere rounding (nsr.data.problems), there is nothing to explain, and a shorter formula is the better one.
+the number of nats to write down the residuals, the constants (each to a precision of 1/√P) and the tokens: P
+points, K constants, L tokens, V symbols to choose a token from. K fitted constants make residuals look
+smaller than they are, by (P − K)/P. Below the `floor`, the share of y's variance that is mere rounding
+(nsr.data.problems), there is nothing to explain, and a shorter formula is the better one.
 """
+
 from __future__ import annotations
 
 import math
@@ -18,7 +22,9 @@ from nsr.search.oracle import NOISE, Candidate
 SYMBOLS = 20  # V: the operators of FULL and the leaves
 
 
-def description_length(r2: float, n_points: int, n_tokens: int, n_constants: int, floor: float = 0.0) -> float:
+def description_length(
+    r2: float, n_points: int, n_tokens: int, n_constants: int, floor: float = 0.0
+) -> float:
     """DL in nats; inf for a failure, and for as many constants as points.
 
     >>> short, long = description_length(0.90, 50, 5, 1), description_length(0.901, 50, 15, 4)
@@ -32,7 +38,8 @@ def description_length(r2: float, n_points: int, n_tokens: int, n_constants: int
 
 
 def price_of_a_constant(n_points: int) -> float:
-    """What a constant and its operator are worth by DL, in the units of nsr.search.pruning (ln P, for twice the nats): 1 + 4 ln V / ln P.
+    """What a constant and its operator are worth by DL, in the units of nsr.search.pruning (ln P, for twice
+    the nats): 1 + 4 ln V / ln P.
 
     >>> round(price_of_a_constant(100), 2)
     3.6
@@ -42,6 +49,7 @@ def price_of_a_constant(n_points: int) -> float:
 
 def by_length(candidates: Iterable[Candidate], n_points: int, floor: float = 0.0) -> list[Candidate]:
     """The valid candidates, that with the shortest description first."""
+
     def key(c: Candidate) -> tuple:
         return description_length(c.r2, n_points, len(c.prefix), len(c.constants), floor), c.key
 
@@ -54,13 +62,15 @@ def shortest(candidates: Iterable[Candidate], n_points: int, floor: float = 0.0)
 
 
 def promising(candidates: Sequence[Candidate], n: int, n_points: int, floor: float = 0.0) -> list[Candidate]:
-    """The n candidates that fit best and the n with the shortest descriptions: on noisy data these are different ones."""
+    """The n candidates that fit best and the n with the shortest descriptions: on noisy data these are
+    different ones."""
     best = sorted((c for c in candidates if c.valid), key=lambda c: c.key)[:n]
     return list({c.prefix: c for c in [*best, *by_length(candidates, n_points, floor)[:n]]}.values())
 
 
 def pareto(lengths: Sequence[float], r2: Sequence[float]) -> list[int]:
-    """Indices on the front, shortest first: no other is at most as long and fits better, or as well and is shorter.
+    """Indices on the front, shortest first: no other is at most as long and fits better, or as well and is
+    shorter.
 
     >>> pareto([3, 5, 5, 9, 7], [0.5, 0.9, 0.8, 0.91, 0.7])
     [0, 1, 3]

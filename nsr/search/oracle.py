@@ -1,8 +1,10 @@
-"""The oracle through which searches see a problem: `verify` fits a candidate's constants, scores it, remembers it and counts.
+"""The oracle through which searches see a problem: `verify` fits a candidate's constants, scores it,
+remembers it and counts.
 
-Its counters are the cost axes of the whole book: candidates generated, fits made, decoder tokens, processor seconds. Choosing among
-candidates uses the given points only; `r2_fresh` is for reporting.
+Its counters are the cost axes of the whole book: candidates generated, fits made, decoder tokens, processor
+seconds. Choosing among candidates uses the given points only; `r2_fresh` is for reporting.
 """
+
 from __future__ import annotations
 
 import math
@@ -14,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from nsr.data.problems import Problem
 from nsr.formulas.expressions import VARIABLES, ExpressionError, Prefix, variables
 from nsr.numbers.evaluation import Fit, evaluate, fit_many, r2_score
-from nsr.data.problems import Problem
 
 FAILED = -math.inf
 NOISE = 1e-12  # two fits whose 1 − R² are both below this differ by rounding only
@@ -25,8 +27,8 @@ JOBS = 1024  # fits per compiled call: long enough to fill the cores, short enou
 
 @dataclass(frozen=True)
 class Verify:
-    """Request: fit and score candidates. `log_probs` and `note` are remembered with them; `initial` gives starting constants
-    (one tuple or None per prefix), tried besides `starts` random ones."""
+    """Request: fit and score candidates. `log_probs` and `note` are remembered with them; `initial` gives
+    starting constants (one tuple or None per prefix), tried besides `starts` random ones."""
 
     prefixes: tuple[Prefix, ...]
     log_probs: tuple[float, ...] | None = None
@@ -59,7 +61,8 @@ class Verify:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A verified expression: `r2` and `mse` are on the given points, `why` says in words why it failed (empty if it did not)."""
+    """A verified expression: `r2` and `mse` are on the given points, `why` says in words why it failed (empty
+    if it did not)."""
 
     prefix: Prefix
     constants: tuple[float, ...] = ()
@@ -75,7 +78,8 @@ class Candidate:
 
     @property
     def key(self) -> tuple:
-        """Sort key, best first: R² up to rounding noise, then fewer tokens, then the more probable, then the alphabet."""
+        """Sort key, best first: R² up to rounding noise, then fewer tokens, then the more probable, then the
+        alphabet."""
         log_prob = self.log_prob if math.isfinite(self.log_prob) else -1e9
         return -min(self.r2, 1.0 - NOISE), len(self.prefix), -log_prob, self.prefix
 
@@ -91,7 +95,8 @@ class TracePoint:
 
 
 def clocks() -> np.ndarray:
-    """Seconds on the wall and of the processor. A budget is on the wall; costs are compared by the processor, whatever else it was doing.
+    """Seconds on the wall and of the processor. A budget is on the wall; costs are compared by the processor,
+    whatever else it was doing.
 
     (Where a GPU computes, the processor waits for it in a loop, which counts.)
     """
@@ -100,10 +105,11 @@ def clocks() -> np.ndarray:
 
 @dataclass
 class Oracle:
-    """One problem's memory of a search. Every candidate generated counts; one that was verified before is not fitted again.
+    """One problem's memory of a search. Every candidate generated counts; one that was verified before is not
+    fitted again.
 
-    `seconds` (on the wall) and `processor` (seconds of all cores) are this problem's share: the time of a batch is divided among its
-    problems by tokens decoded and fits made.
+    `seconds` (on the wall) and `processor` (seconds of all cores) are this problem's share: the time of a
+    batch is divided among its problems by tokens decoded and fits made.
     """
 
     problem: Problem
@@ -161,11 +167,16 @@ def verify_all(requests: Sequence[tuple[Oracle, Verify]]) -> list[list[Candidate
                     oracle.found[key] = _candidate(request, j, Fit((), FAILED, math.inf, why))
                 else:
                     todo[i, key] = j
-        groups: dict[int, list[tuple[int, tuple, int]]] = {}  # fits with the same number of starts share a call
+        groups: dict[
+            int, list[tuple[int, tuple, int]]
+        ] = {}  # fits with the same number of starts share a call
         for (i, key), j in todo.items():
             groups.setdefault(requests[i][1].starts, []).append((i, key, j))
         for starts, jobs in groups.items():
-            triples = [(requests[i][1].prefixes[j], requests[i][0].problem.X, requests[i][0].problem.y) for i, _, j in jobs]
+            triples = [
+                (requests[i][1].prefixes[j], requests[i][0].problem.X, requests[i][0].problem.y)
+                for i, _, j in jobs
+            ]
             initial = [(requests[i][1].initial or {j: None})[j] for i, _, j in jobs]
             fits = fit_many(triples, starts=starts, initial=initial)
             for (i, key, j), fit in zip(jobs, fits):
@@ -198,7 +209,11 @@ def _refusal(problem: Problem, prefix: Prefix) -> str:
     except ExpressionError as error:
         return str(error)
     last = VARIABLES.index(used[-1]) + 1 if used else 0
-    return f"it uses x{last}, the problem has {problem.n_variables} variables" if last > problem.n_variables else ""
+    return (
+        f"it uses x{last}, the problem has {problem.n_variables} variables"
+        if last > problem.n_variables
+        else ""
+    )
 
 
 def r2_fresh(problem: Problem, candidate: Candidate) -> float:

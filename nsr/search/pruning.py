@@ -1,11 +1,13 @@
-"""Short answers: constants that the data cannot tell from 0, ±1 or a quarter turn are taken out of a fitted expression.
+"""Short answers: constants that the data cannot tell from 0, ±1 or a quarter turn are taken out of a fitted
+expression.
 
     cost(e) = P·ln(1 − R²) + price·ln(P)·K                          (1 − R² no smaller than y's rounding; among equals fewer tokens)
 
-is Schwarz's criterion for price = 1; with the default of 2 one constant in four hundred survives pure noise at P = 100, not one in
-thirty.  Where to set constants is planned with the linearised model; whether that was right, the oracle says.
-Letters: P points, K constants.
+is Schwarz's criterion for price = 1; with the default of 2 one constant in four hundred survives pure noise
+at P = 100, not one in thirty.  Where to set constants is planned with the linearised model; whether that was
+right, the oracle says. Letters: P points, K constants.
 """
+
 from __future__ import annotations
 
 import math
@@ -14,15 +16,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsr.search.model_selection import by_length, price_of_a_constant
-from nsr.search.deadline import Deadline
+from nsr.data.problems import Problem
 from nsr.formulas.editing import edits
 from nsr.formulas.expressions import CONSTANT, Prefix, spans
-from nsr.search.disguises import limits
 from nsr.numbers.evaluation import gradient
-from nsr.search.oracle import NOISE, Candidate, Oracle, Verify, verify_all
-from nsr.data.problems import Problem
 from nsr.numbers.simplification import ODD, QUARTER, Valued, simplify
+from nsr.search.deadline import Deadline
+from nsr.search.disguises import limits
+from nsr.search.model_selection import by_length, price_of_a_constant
+from nsr.search.oracle import NOISE, Candidate, Oracle, Verify, verify_all
 
 PRICE = 2.0  # of a constant, in units of ln P
 TRIES = 8  # verifications that one pruning may ask for
@@ -37,13 +39,19 @@ def cost(candidate: Candidate, n_points: int, price: float = PRICE, floor: float
     if not candidate.valid:
         return math.inf
     tokens = 1e-6 * len(candidate.prefix)
-    return n_points * math.log(max(1.0 - candidate.r2, NOISE, floor)) + price * math.log(n_points) * candidate.prefix.count(CONSTANT) + tokens
+    return (
+        n_points * math.log(max(1.0 - candidate.r2, NOISE, floor))
+        + price * math.log(n_points) * candidate.prefix.count(CONSTANT)
+        + tokens
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------- plan
 
+
 class Step(NamedTuple):
-    """Set constant k to a value; what the linearised model expects of all constants (K,) after this step and those before."""
+    """Set constant k to a value; what the linearised model expects of all constants (K,) after this step and
+    those before."""
 
     k: int
     value: float
@@ -59,7 +67,8 @@ class Target(NamedTuple):
 
 
 def targets(prefix: Prefix, constants: tuple[float, ...]) -> list[Target]:
-    """Where each constant could go: a factor to 1, −1 or 0, a summand to 0, a phase to the nearest quarter turn."""
+    """Where each constant could go: a factor to 1, −1 or 0, a summand to 0, a phase to the nearest quarter
+    turn."""
     number = {i: k for k, i in enumerate(i for i, token in enumerate(prefix) if token == CONSTANT)}
     ends, parent = spans(prefix), {}
     for i, end in enumerate(ends):
@@ -74,7 +83,9 @@ def targets(prefix: Prefix, constants: tuple[float, ...]) -> list[Target]:
         if token == "mul":
             found.append(Target(k, 1.0))
             around = prefix[parent[above]] if above in parent else ""
-            if around in ("add", "sub", "cos", *ODD) or i == above + 1 and prefix[i + 1] in ODD:  # where a minus sign can be written
+            if (
+                around in ("add", "sub", "cos", *ODD) or i == above + 1 and prefix[i + 1] in ODD
+            ):  # where a minus sign can be written
                 found.append(Target(k, -1.0))
             if around in ("add", "sub"):
                 inside = tuple(other for j, other in number.items() if above < j < ends[above] and other != k)
@@ -87,10 +98,14 @@ def targets(prefix: Prefix, constants: tuple[float, ...]) -> list[Target]:
     return found
 
 
-def plan(candidate: Candidate, problem: Problem, price: float = PRICE, banned: Container[tuple[int, float]] = ()) -> list[Step]:
-    """Which constants to set, one after the other, as long as the linearised model says that the cost goes down; none of the banned.
+def plan(
+    candidate: Candidate, problem: Problem, price: float = PRICE, banned: Container[tuple[int, float]] = ()
+) -> list[Step]:
+    """Which constants to set, one after the other, as long as the linearised model says that the cost goes
+    down; none of the banned.
 
-    With f(c + δ) ≈ f + Jδ and A = JᵀJ, setting c_k to v and adapting the rest raises the residual sum by (c_k − v)² / (A⁻¹)_kk.
+    With f(c + δ) ≈ f + Jδ and A = JᵀJ, setting c_k to v and adapting the rest raises the residual sum by (c_k
+    − v)² / (A⁻¹)_kk.
     """
     c = np.array(candidate.constants, dtype=float)
     if not candidate.valid or not len(c):
@@ -109,7 +124,9 @@ def plan(candidate: Candidate, problem: Problem, price: float = PRICE, banned: C
     def grown(k: int, value: float) -> float:
         """By how much the residual sum grows if constant k is set to a value."""
         step, pivot = (value - c[k]) * scale[k], inverse[k, k]
-        return float(step) / float(pivot) * float(step) if pivot > 1e-300 else 0.0  # plain floats: an overflow is inf, and no warning
+        return (
+            float(step) / float(pivot) * float(step) if pivot > 1e-300 else 0.0
+        )  # plain floats: an overflow is inf, and no warning
 
     def settle(k: int, value: float) -> None:
         """Constant k leaves the free ones at this value, and they adapt."""
@@ -150,8 +167,11 @@ def _after(candidate: Candidate, steps: list[Step]) -> Valued:
     return simplify(candidate.prefix, constants, {step.k: step.value for step in steps})
 
 
-def prune(candidate: Candidate, problem: Problem, price: float = PRICE) -> Generator[Verify, list[Candidate], Candidate]:
-    """Shorten a fitted candidate as far as its cost goes down: follow the plan, half of it if that was too much, and plan again.
+def prune(
+    candidate: Candidate, problem: Problem, price: float = PRICE
+) -> Generator[Verify, list[Candidate], Candidate]:
+    """Shorten a fitted candidate as far as its cost goes down: follow the plan, half of it if that was too
+    much, and plan again.
 
     Yields verifications (they are counted like all others) and returns the shortest that stood.
     """
@@ -162,7 +182,9 @@ def prune(candidate: Candidate, problem: Problem, price: float = PRICE) -> Gener
         if prefix == best.prefix:
             break
         found = (yield Verify((prefix,), (best.log_prob,), (start or None,), starts=1, note="pruned"))[0]
-        if cost(found, P, price, problem.floor) < cost(best, P, price, problem.floor) + 1e-5:  # a change of signs may cost a token
+        if (
+            cost(found, P, price, problem.floor) < cost(best, P, price, problem.floor) + 1e-5
+        ):  # a change of signs may cost a token
             best, banned = found, set()
             steps = plan(best, problem, price)
         elif len(steps) > 1:
@@ -175,7 +197,9 @@ def prune(candidate: Candidate, problem: Problem, price: float = PRICE) -> Gener
     return best
 
 
-def pruned(candidate: Candidate, oracle: Oracle, price: float = PRICE, deadline: Deadline | None = None) -> Candidate:
+def pruned(
+    candidate: Candidate, oracle: Oracle, price: float = PRICE, deadline: Deadline | None = None
+) -> Candidate:
     """`prune`, with the verifications done now, until the deadline.
 
     >>> line = Oracle(Problem([[0.0], [1.0], [2.0], [3.0]], [0.1, 2.0, 3.9, 6.1]))
@@ -185,11 +209,15 @@ def pruned(candidate: Candidate, oracle: Oracle, price: float = PRICE, deadline:
     return _now(prune(candidate, oracle.problem, price), candidate, oracle, deadline)
 
 
-def simplest(candidate: Candidate, problem: Problem, rounds: int = 4) -> Generator[Verify, list[Candidate], Candidate]:
-    """Prune, then take a function or one side of an operator away, or write its limit (nsr.search.disguises), and prune again, as long as the
-    description gets shorter (nsr.search.model_selection). Yields verifications, as `prune` does.
+def simplest(
+    candidate: Candidate, problem: Problem, rounds: int = 4
+) -> Generator[Verify, list[Candidate], Candidate]:
+    """Prune, then take a function or one side of an operator away, or write its limit (nsr.search.disguises),
+    and prune again, as long as the description gets shorter (nsr.search.model_selection). Yields
+    verifications, as `prune` does.
 
-    What a search adds to a formula is sometimes there for its constants only, like the tangent of a hundredth of x.
+    What a search adds to a formula is sometimes there for its constants only, like the tangent of a hundredth
+    of x.
     """
     P, floor = len(problem.y), problem.floor
     price = price_of_a_constant(P)
@@ -199,7 +227,9 @@ def simplest(candidate: Candidate, problem: Problem, rounds: int = 4) -> Generat
         fewer |= dict(limits(best.prefix, best.constants, problem.X))
         if not fewer:
             break
-        found = by_length((yield Verify(tuple(fewer), initial=tuple(fewer.values()), starts=2, note="plainer")), P, floor)
+        found = by_length(
+            (yield Verify(tuple(fewer), initial=tuple(fewer.values()), starts=2, note="plainer")), P, floor
+        )
         first = (yield from prune(found[0], problem, price)) if found else best
         if by_length([best, first], P, floor)[0] is best:
             break
@@ -218,13 +248,22 @@ def plainer(candidate: Candidate, oracle: Oracle, deadline: Deadline | None = No
     return _now(simplest(candidate, oracle.problem), candidate, oracle, deadline)
 
 
-def _now(steps: Generator[Verify, list[Candidate], Candidate], candidate: Candidate, oracle: Oracle, deadline: Deadline | None) -> Candidate:
+def _now(
+    steps: Generator[Verify, list[Candidate], Candidate],
+    candidate: Candidate,
+    oracle: Oracle,
+    deadline: Deadline | None,
+) -> Candidate:
     """What the steps come to, or the shortest description among what was verified when the deadline passed."""
     answer, verified = None, [candidate]
     while True:
         if deadline is not None and deadline.passed:
             steps.close()
-            return by_length(verified, len(oracle.problem.y), oracle.problem.floor)[0] if candidate.valid else candidate
+            return (
+                by_length(verified, len(oracle.problem.y), oracle.problem.floor)[0]
+                if candidate.valid
+                else candidate
+            )
         try:
             asked = steps.send(answer)
         except StopIteration as end:

@@ -1,4 +1,6 @@
-"""The result of a search: the same table for every strategy, with an arrow at the pick, and the any-time trace behind it."""
+"""The result of a search: the same table for every strategy, with an arrow at the pick, and the any-time
+trace behind it."""
+
 from __future__ import annotations
 
 import html
@@ -8,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from nsr.data.problems import Problem
 from nsr.formulas.expressions import Prefix, is_valid
 from nsr.formulas.notation import to_infix, to_latex
 from nsr.search.oracle import FAILED, Candidate, Oracle, TracePoint, r2_fresh
-from nsr.data.problems import Problem
 
 if TYPE_CHECKING:  # pandas takes half a second to import
     import pandas as pd
@@ -22,7 +24,8 @@ ARROW = "▶"
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a search found and what it cost. `answer` is None if nothing valid was found: a failure is a failure."""
+    """What a search found and what it cost. `answer` is None if nothing valid was found: a failure is a
+    failure."""
 
     problem: Problem
     strategy: str
@@ -38,12 +41,23 @@ class Result:
     seconds: float  # on the wall
     processor: float  # seconds of all cores together
     stopped: str = ""  # why the search ended early; empty if it did not
-    reference: Any = field(default=None, repr=False)  # training set with a method novelty(prefix); see nsr.evidence.novelty
+    reference: Any = field(
+        default=None, repr=False
+    )  # training set with a method novelty(prefix); see nsr.evidence.novelty
 
     @classmethod
-    def of(cls, oracle: Oracle, strategy: str, beam_size: int | None, seed: int, answer: Candidate | None, stopped: str = "",
-           reference: Any = None) -> Result:
-        """Read a result off an oracle; `answer` is the strategy's own pick, None stands for the best it verified."""
+    def of(
+        cls,
+        oracle: Oracle,
+        strategy: str,
+        beam_size: int | None,
+        seed: int,
+        answer: Candidate | None,
+        stopped: str = "",
+        reference: Any = None,
+    ) -> Result:
+        """Read a result off an oracle; `answer` is the strategy's own pick, None stands for the best it
+        verified."""
         pick = oracle.best if answer is None else answer
         best: dict[Prefix, Candidate] = {}
         for candidate in oracle.found.values():
@@ -51,9 +65,23 @@ class Result:
             if known is None or candidate.key < known.key or candidate is pick:
                 best[candidate.prefix] = candidate
         ranked = tuple(sorted(best.values(), key=lambda candidate: candidate.key))
-        return cls(oracle.problem, strategy, beam_size, seed, pick if pick is not None and pick.valid else None, ranked,
-                   oracle.generated, tuple(oracle.trace), oracle.n_candidates, oracle.n_fits, oracle.n_tokens, oracle.seconds,
-                   oracle.processor, stopped, reference)
+        return cls(
+            oracle.problem,
+            strategy,
+            beam_size,
+            seed,
+            pick if pick is not None and pick.valid else None,
+            ranked,
+            oracle.generated,
+            tuple(oracle.trace),
+            oracle.n_candidates,
+            oracle.n_fits,
+            oracle.n_tokens,
+            oracle.seconds,
+            oracle.processor,
+            stopped,
+            reference,
+        )
 
     @cached_property
     def r2(self) -> float:
@@ -78,10 +106,15 @@ class Result:
             return f"no candidate was generated{early}"
         return f"none of {self.n_candidates} candidates is a valid expression with finite values{early}"
 
-    def best_at(self, candidates: float = math.inf, tokens: float = math.inf, seconds: float = math.inf) -> Candidate | None:
+    def best_at(
+        self, candidates: float = math.inf, tokens: float = math.inf, seconds: float = math.inf
+    ) -> Candidate | None:
         """The best candidate when no more than this had been spent: the any-time curve."""
-        reached = [point.best for point in self.trace
-                   if point.candidates <= candidates and point.tokens <= tokens and point.seconds <= seconds]
+        reached = [
+            point.best
+            for point in self.trace
+            if point.candidates <= candidates and point.tokens <= tokens and point.seconds <= seconds
+        ]
         return reached[-1] if reached else None
 
     # ------------------------------------------------------------------------------------------------------------ tables
@@ -93,8 +126,19 @@ class Result:
         rows = []
         for rank, c in enumerate(self.candidates[:limit], start=1):
             novelty = self.reference.novelty(c.prefix) if self.reference is not None else {}
-            rows.append({"": ARROW if self._picked(c) else "", "rank": rank, "expression": _infix(c), "tokens": len(c.prefix),
-                         "log_prob": c.log_prob, "r2": c.r2, "r2_fresh": r2_fresh(self.problem, c), **novelty, "why": c.why})
+            rows.append(
+                {
+                    "": ARROW if self._picked(c) else "",
+                    "rank": rank,
+                    "expression": _infix(c),
+                    "tokens": len(c.prefix),
+                    "log_prob": c.log_prob,
+                    "r2": c.r2,
+                    "r2_fresh": r2_fresh(self.problem, c),
+                    **novelty,
+                    "why": c.why,
+                }
+            )
         columns = ["", "rank", "expression", "tokens", "log_prob", "r2", "r2_fresh", "why"]
         return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
 
@@ -106,8 +150,14 @@ class Result:
         frame = self.to_frame()
         chosen = [i for i in range(len(frame)) if i < SHOWN or frame[""].iloc[i]]
         names = [name for name in frame.columns if name != "why" or any(frame["why"].iloc[i] for i in chosen)]
-        table = [[{"novel": "structure", "log_prob": "log p", "r2": "R²", "r2_fresh": "R² fresh"}.get(n, n.removeprefix("novel_"))
-                  for n in names]]
+        table = [
+            [
+                {"novel": "structure", "log_prob": "log p", "r2": "R²", "r2_fresh": "R² fresh"}.get(
+                    n, n.removeprefix("novel_")
+                )
+                for n in names
+            ]
+        ]
         for i in chosen:
             cells = [_cell(name, frame[name].iloc[i]) for name in names]
             if write is not None:
@@ -119,15 +169,21 @@ class Result:
         """The search in a line: what it was, what it cost, how it ended."""
         size = f" (b = {self.beam_size})" if self.beam_size else ""
         cost = f"{self.n_candidates:,} candidates, {self.n_fits:,} fits, {self.n_tokens:,} decoder tokens, {self.seconds:.2f} s"
-        end = "; ".join(text for text in (self.stopped, self.why) if text and text not in (self.why and self.stopped))
+        end = "; ".join(
+            text for text in (self.stopped, self.why) if text and text not in (self.why and self.stopped)
+        )
         return f"{self.strategy}{size}{f' on {self.problem.name}' if self.problem.name else ''}: {cost}{f'; {end}' if end else ''}"
 
     def __str__(self) -> str:
         table = self._shown()
         widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
         left = {k for k, name in enumerate(table[0]) if name in ("expression", "why")}
-        lines = ["  ".join(cell.ljust(w) if k in left else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths))).rstrip()
-                 for row in table]
+        lines = [
+            "  ".join(
+                cell.ljust(w) if k in left else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths))
+            ).rstrip()
+            for row in table
+        ]
         rest = len(self.candidates) - len(table) + 1
         return "\n".join([self.summary(), *lines, *([f"… and {rest:,} more"] if rest else [])])
 
@@ -136,8 +192,15 @@ class Result:
         rest = len(self.candidates) - len(rows)
 
         def line(cells: list[str], tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag} style='text-align:{'left' if head[k] in ('expression', 'why') else 'right'}'>"
-                                    f"{html.escape(cell)}</{tag}>" for k, cell in enumerate(cells)) + "</tr>"
+            return (
+                "<tr>"
+                + "".join(
+                    f"<{tag} style='text-align:{'left' if head[k] in ('expression', 'why') else 'right'}'>"
+                    f"{html.escape(cell)}</{tag}>"
+                    for k, cell in enumerate(cells)
+                )
+                + "</tr>"
+            )
 
         body = "".join(line(row, "td") for row in rows)
         more = f"<p>… and {rest:,} more</p>" if rest else ""
@@ -147,14 +210,34 @@ class Result:
         """The printed table as a LaTeX tabular (package booktabs)."""
         head, *rows = self._shown(write=_latex)
         where = head.index("expression")
-        escape = {"▶": r"$\blacktriangleright$", "−∞": r"$-\infty$", "R²": "$R^2$", "R² fresh": "$R^2$ fresh", "log p": r"$\log p$"}
+        escape = {
+            "▶": r"$\blacktriangleright$",
+            "−∞": r"$-\infty$",
+            "R²": "$R^2$",
+            "R² fresh": "$R^2$ fresh",
+            "log p": r"$\log p$",
+        }
         special = str.maketrans({"−": "$-$", "_": r"\_", "&": r"\&", "%": r"\%"})
-        plain = [[cell if k == where and i else escape.get(cell, cell.translate(special)) for k, cell in enumerate(row)]
-                 for i, row in enumerate([head, *rows])]
+        plain = [
+            [
+                cell if k == where and i else escape.get(cell, cell.translate(special))
+                for k, cell in enumerate(row)
+            ]
+            for i, row in enumerate([head, *rows])
+        ]
         align = "".join("l" if name in ("expression", "why") else "r" for name in head)
         lines = [" & ".join(row) + r" \\" for row in plain]
-        return "\n".join([rf"\begin{{tabular}}{{{align}}}", r"\toprule", lines[0], r"\midrule", *lines[1:], r"\bottomrule",
-                          r"\end{tabular}"])
+        return "\n".join(
+            [
+                rf"\begin{{tabular}}{{{align}}}",
+                r"\toprule",
+                lines[0],
+                r"\midrule",
+                *lines[1:],
+                r"\bottomrule",
+                r"\end{tabular}",
+            ]
+        )
 
 
 def _infix(candidate: Candidate) -> str:
@@ -166,12 +249,19 @@ def _infix(candidate: Candidate) -> str:
 
 def _finite(candidate: Candidate) -> tuple[float, ...] | None:
     """Constants that can be printed; None (then C is) if the fit failed."""
-    return candidate.constants if candidate.constants and all(map(math.isfinite, candidate.constants)) else None
+    return (
+        candidate.constants if candidate.constants and all(map(math.isfinite, candidate.constants)) else None
+    )
 
 
 def _latex(candidate: Candidate) -> str:
     if not is_valid(candidate.prefix):
-        tokens = " ".join(candidate.prefix).replace("_", r"\_").replace("<", r"\textless{}").replace(">", r"\textgreater{}")
+        tokens = (
+            " ".join(candidate.prefix)
+            .replace("_", r"\_")
+            .replace("<", r"\textless{}")
+            .replace(">", r"\textgreater{}")
+        )
         return rf"\texttt{{{tokens}}}"
     return f"${to_latex(candidate.prefix, _finite(candidate))}$"
 

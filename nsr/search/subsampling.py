@@ -1,9 +1,11 @@
-"""Bagging: several searches on sub-samples of a problem's points, their candidates judged together on all of them.
+"""Bagging: several searches on sub-samples of a problem's points, their candidates judged together on all of
+them.
 
-The encoder was trained on a few dozen points; what it makes of another sample of the same data is another opinion. Each bag is a
-problem of its own, all bags of all problems are searched in one batch, and the best candidates of each are fitted once more to all
-points.
+The encoder was trained on a few dozen points; what it makes of another sample of the same data is another
+opinion. Each bag is a problem of its own, all bags of all problems are searched in one batch, and the best
+candidates of each are fitted once more to all points.
 """
+
 from __future__ import annotations
 
 from collections import Counter
@@ -12,20 +14,23 @@ from typing import Any
 
 import numpy as np
 
-from nsr.search.model_selection import description_length, promising
+from nsr.data.problems import Problem
+from nsr.data.rescaling import Units
 from nsr.search.deadline import Deadline
 from nsr.search.engine import Budget, Model, Strategy, solve_all
+from nsr.search.model_selection import description_length, promising
 from nsr.search.oracle import Oracle, Verify, verify_all
-from nsr.data.problems import Problem
 from nsr.search.result import Result
-from nsr.data.rescaling import Units
 
 TOGETHER = 10  # candidates of a problem that are judged between two looks at the clock
-KEPT = 20  # candidates of each bag that are fitted to all points: so many of the best fits and of the shortest descriptions
+# candidates of each bag that are fitted to all points: so many of the best fits and of the shortest
+# descriptions
+KEPT = 20
 
 
 def bags_of(problem: Problem, n_bags: int, bag_size: int, rng: np.random.Generator) -> list[Problem]:
-    """Sub-samples without replacement of at most `bag_size` points; all points first where they fit, then two thirds of them.
+    """Sub-samples without replacement of at most `bag_size` points; all points first where they fit, then two
+    thirds of them.
 
     >>> points = Problem(np.arange(300.0)[:, None], np.arange(300.0), name="line")
     >>> [len(bag.y) for bag in bags_of(points, 2, 200, np.random.default_rng(0))]
@@ -40,44 +45,84 @@ def bags_of(problem: Problem, n_bags: int, bag_size: int, rng: np.random.Generat
         rows = np.sort(rng.choice(P, size, replace=False))
         if np.ptp(problem.y[rows]) == 0:  # a bag needs two values of y: take one point of each end in
             rows[:2] = problem.y.argmin(), problem.y.argmax()
-        bags.append(Problem(problem.X[rows], problem.y[rows], f"{problem.name}/{len(bags)}", floor=problem.floor))
+        bags.append(
+            Problem(problem.X[rows], problem.y[rows], f"{problem.name}/{len(bags)}", floor=problem.floor)
+        )
     return bags
 
 
-def solve_bagged(problems: Sequence[Problem], strategy: Strategy, model: Model, *, n_bags: int = 1, bag_size: int = 200,
-                 rescale: bool = True, budget: Budget | None = None, seed: int = 0, progress: str | None = None,
-                 reference: Any = None, deadline: Deadline | None = None) -> list[Result]:
-    """`solve_all` for data of any size: in units near the training range, on `n_bags` sub-samples, judged on all given points.
+def solve_bagged(
+    problems: Sequence[Problem],
+    strategy: Strategy,
+    model: Model,
+    *,
+    n_bags: int = 1,
+    bag_size: int = 200,
+    rescale: bool = True,
+    budget: Budget | None = None,
+    seed: int = 0,
+    progress: str | None = None,
+    reference: Any = None,
+    deadline: Deadline | None = None,
+) -> list[Result]:
+    """`solve_all` for data of any size: in units near the training range, on `n_bags` sub-samples, judged on
+    all given points.
 
-    A result's problem is in the units that were searched in; R² is the same. Its counters are the sums over bags; `budget` is for all
-    bags of a problem together. After the deadline no more candidates are judged, but a few that seem best always are.
+    A result's problem is in the units that were searched in; R² is the same. Its counters are the sums over
+    bags; `budget` is for all bags of a problem together. After the deadline no more candidates are judged,
+    but a few that seem best always are.
     """
     ready = [Units.of(p.X, p.y).problem(p) if rescale else p for p in problems]
     bags = [bags_of(p, n_bags, bag_size, p.stream(seed)) for p in ready]
-    each = budget and Budget(budget.candidates and max(1, budget.candidates // n_bags), budget.seconds and budget.seconds / n_bags)
-    flat = solve_all([bag for group in bags for bag in group], strategy, model, budget=each, seed=seed, progress=progress,
-                     reference=reference)
+    each = budget and Budget(
+        budget.candidates and max(1, budget.candidates // n_bags), budget.seconds and budget.seconds / n_bags
+    )
+    flat = solve_all(
+        [bag for group in bags for bag in group],
+        strategy,
+        model,
+        budget=each,
+        seed=seed,
+        progress=progress,
+        reference=reference,
+    )
     parts = [[flat.pop(0) for _ in group] for group in bags]
-    pending = [(Oracle(p), _pooled(p, found)) for p, found in zip(ready, parts) if not (len(found) == 1 and found[0].problem is p)]
+    pending = [
+        (Oracle(p), _pooled(p, found))
+        for p, found in zip(ready, parts)
+        if not (len(found) == 1 and found[0].problem is p)
+    ]
     _judge([(oracle, request) for oracle, request in pending if request.prefixes], deadline)
     judged = {id(oracle.problem): oracle for oracle, _ in pending}
-    return [_result(judged[id(p)], found, reference) if id(p) in judged else found[0] for p, found in zip(ready, parts)]
+    return [
+        _result(judged[id(p)], found, reference) if id(p) in judged else found[0]
+        for p, found in zip(ready, parts)
+    ]
 
 
 def _pooled(problem: Problem, found: Sequence[Result]) -> Verify:
-    """The best candidates of all bags, the shortest description first, each with the constants it had in its bag to start from."""
+    """The best candidates of all bags, the shortest description first, each with the constants it had in its
+    bag to start from."""
     best: dict = {}
     for result in found:
         for c in promising(result.candidates, KEPT, len(result.problem.y), problem.floor):
-            length = description_length(c.r2, len(result.problem.y), len(c.prefix), len(c.constants), problem.floor)
+            length = description_length(
+                c.r2, len(result.problem.y), len(c.prefix), len(c.constants), problem.floor
+            )
             best.setdefault(c.prefix, (length / len(result.problem.y), c))
     chosen = [c for _, c in sorted(best.values(), key=lambda pair: pair[0])]
-    return Verify(tuple(c.prefix for c in chosen), tuple(c.log_prob for c in chosen), tuple(c.constants or None for c in chosen),
-                  starts=1, note="bags")
+    return Verify(
+        tuple(c.prefix for c in chosen),
+        tuple(c.log_prob for c in chosen),
+        tuple(c.constants or None for c in chosen),
+        starts=1,
+        note="bags",
+    )
 
 
 def _judge(pending: Sequence[tuple[Oracle, Verify]], deadline: Deadline | None) -> None:
-    """Verify what is pending, all at once, or as many at a time as can be done before the deadline is looked at again."""
+    """Verify what is pending, all at once, or as many at a time as can be done before the deadline is looked
+    at again."""
     if deadline is None:
         verify_all(pending)
         return

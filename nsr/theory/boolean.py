@@ -4,9 +4,11 @@ The alphabet is Λ = {0, 1, ∧, ∨, ¬, (, )} and the grammar (appendix, "Bool
 
     t ::= 0 | 1 | (¬t) | (t∧t) | (t∨t)
 
-A Formula is its text. A parsed formula is a tuple of symbols in prefix order, the brackets gone: "(1∧(¬0))" is
-("∧", "1", "¬", "0"). The *size* of a formula is its number of symbols, brackets included: the n of the theorems.
+A Formula is its text. A parsed formula is a tuple of symbols in prefix order, the brackets gone: "(1∧(¬0))"
+is ("∧", "1", "¬", "0"). The *size* of a formula is its number of symbols, brackets included: the n of the
+theorems.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -32,7 +34,9 @@ class FormulaError(ValueError):
         lead = "…" if start else ""
         tail = "…" if position + 29 < len(text) else ""
         caret = " " * (len(lead) + position - 1 - start) + "^"
-        super().__init__(f"Not a Boolean formula: position {position}: {message}\n  {lead}{window}{tail}\n  {caret}")
+        super().__init__(
+            f"Not a Boolean formula: position {position}: {message}\n  {lead}{window}{tail}\n  {caret}"
+        )
 
 
 def typed(text: str) -> Formula:
@@ -47,8 +51,9 @@ def typed(text: str) -> Formula:
 def parse(text: Formula, bare_not: bool = False) -> Symbols:
     """Symbols of a formula in prefix order; FormulaError (a ValueError) with the position if it is not one.
 
-    With `bare_not` the grammar gains one rule, t ::= ¬t, where ¬ binds tighter than ∧ and ∨. This is the reading under
-    which the output of the paper's ∨-elimination, for example ¬(¬0∧¬1), is a formula. One pass, no recursion.
+    With `bare_not` the grammar gains one rule, t ::= ¬t, where ¬ binds tighter than ∧ and ∨. This is the
+    reading under which the output of the paper's ∨-elimination, for example ¬(¬0∧¬1), is a formula. One pass,
+    no recursion.
 
     >>> parse("(1∧(¬0))")
     ('∧', '1', '¬', '0')
@@ -184,7 +189,8 @@ def count(size: int) -> int:
 
 
 def formula_at(size: int, index: int) -> Formula:
-    """The formula with number `index` among the count(size) formulae of that size: a bijection, so listing is exact.
+    """The formula with number `index` among the count(size) formulae of that size: a bijection, so listing is
+    exact.
 
     >>> [formula_at(5, index) for index in range(3)]
     ['(0∧0)', '(0∧1)', '(1∧0)']

@@ -1,10 +1,13 @@
-"""Threshold circuits as data: gates in a list, evaluated on many inputs at once, with their depth, size and wires.
+"""Threshold circuits as data: gates in a list, evaluated on many inputs at once, with their depth, size and
+wires.
 
-A gate is a kind and the numbers of the gates it reads. AND, OR, MAJ and THR have unbounded fan-in; MAJ is the paper's majority
-gate ("outputs false when half or more of the inputs are false"), and THR(k), true when at least k inputs are, is a majority gate
-with constants (see `as_majority`). With AND, OR and NOT in constant depth and polynomial size a family of circuits is in AC⁰; with
-MAJ too, in TC⁰; with fan-in two and logarithmic depth, in NC¹.
+A gate is a kind and the numbers of the gates it reads. AND, OR, MAJ and THR have unbounded fan-in; MAJ is the
+paper's majority gate ("outputs false when half or more of the inputs are false"), and THR(k), true when at
+least k inputs are, is a majority gate with constants (see `as_majority`). With AND, OR and NOT in constant
+depth and polynomial size a family of circuits is in AC⁰; with MAJ too, in TC⁰; with fan-in two and
+logarithmic depth, in NC¹.
 """
+
 from __future__ import annotations
 
 from collections import Counter
@@ -28,7 +31,8 @@ class Gate:
 
 @dataclass(frozen=True)
 class Circuit:
-    """Gates in an order in which every gate reads earlier ones; `outputs` are gate numbers, `names` label the inputs."""
+    """Gates in an order in which every gate reads earlier ones; `outputs` are gate numbers, `names` label the
+    inputs."""
 
     gates: tuple[Gate, ...]
     outputs: tuple[int, ...]
@@ -90,7 +94,8 @@ def needed(gate: Gate) -> int:
 def run(circuit: Circuit, inputs: np.ndarray) -> np.ndarray:
     """Outputs for many inputs at once: (B, n_inputs) of 0/1 -> (B, n_outputs) bool.
 
-    Level by level: one sparse matrix counts the true inputs of all gates of a level, one comparison decides them.
+    Level by level: one sparse matrix counts the true inputs of all gates of a level, one comparison decides
+    them.
 
     >>> run(majority(3), np.array([[1, 0, 1], [0, 0, 1]])).ravel().tolist()
     [True, False]
@@ -113,17 +118,20 @@ def run(circuit: Circuit, inputs: np.ndarray) -> np.ndarray:
             sign.append(-1 if flip else 1)
             cut.append(0 if flip else needed(gate))
         ones = np.ones(len(rows), dtype=np.int32)
-        reads = sparse.csr_matrix((ones, (rows, columns)), shape=(len(members), len(state)))  # repeated wires add up
+        reads = sparse.csr_matrix(
+            (ones, (rows, columns)), shape=(len(members), len(state))
+        )  # repeated wires add up
         counts = np.asarray(sign)[:, None] * (reads @ state)
         state[members] = counts >= np.asarray(cut)[:, None]
     return state[list(circuit.outputs)].T.astype(bool)
 
 
 def as_majority(circuit: Circuit) -> Circuit:
-    """The same circuit with every THR(k) turned into one MAJ gate by constants: depth and wires grow by constants at most.
+    """The same circuit with every THR(k) turned into one MAJ gate by constants: depth and wires grow by
+    constants at most.
 
-    THR(k) of n inputs is MAJ of the inputs with a ones and b zeros, k + a = ⌊(n + a + b)/2⌋ + 1. A one is an AND of nothing, a
-    zero an OR of nothing.
+    THR(k) of n inputs is MAJ of the inputs with a ones and b zeros, k + a = ⌊(n + a + b)/2⌋ + 1. A one is an
+    AND of nothing, a zero an OR of nothing.
     """
     gates: list[Gate] = []
     place: list[int] = []
@@ -133,7 +141,9 @@ def as_majority(circuit: Circuit) -> Circuit:
         if gate.kind != "THR":
             place.append(add(gates, gate.kind, inputs, gate.threshold))
             continue
-        spare = len(inputs) - 2 * gate.threshold + 1  # ones to add (or zeros, if negative) for a count of k to win
+        spare = (
+            len(inputs) - 2 * gate.threshold + 1
+        )  # ones to add (or zeros, if negative) for a count of k to win
         kind = "AND" if spare > 0 else "OR"
         if spare and kind not in constants:
             constants[kind] = add(gates, kind, ())
@@ -149,7 +159,8 @@ def majority(n: int) -> Circuit:
 
 
 def counter(n: int) -> Circuit:
-    """How many of n inputs are true, as n + 1 outputs of which exactly one is on: [count = k] = THR(k) ∧ ¬THR(k+1)."""
+    """How many of n inputs are true, as n + 1 outputs of which exactly one is on: [count = k] = THR(k) ∧
+    ¬THR(k+1)."""
     gates = start(n)
     at_least = [add(gates, "THR", range(n), k) for k in range(n + 2)]
     below = [add(gates, "NOT", [gate]) for gate in at_least]
@@ -158,7 +169,8 @@ def counter(n: int) -> Circuit:
 
 
 def parity(n: int) -> Circuit:
-    """Is the number of true inputs odd? Constant depth with threshold gates; impossible in AC⁰ (Furst, Saxe and Sipser; Ajtai)."""
+    """Is the number of true inputs odd? Constant depth with threshold gates; impossible in AC⁰ (Furst, Saxe
+    and Sipser; Ajtai)."""
     count = counter(n)
     gates = list(count.gates)
     odd = add(gates, "OR", count.outputs[1::2])
@@ -166,7 +178,8 @@ def parity(n: int) -> Circuit:
 
 
 def compare(n: int) -> Circuit:
-    """Are there at least as many true inputs among the first n as among the last n? Σa ≥ Σb is Σa + Σ¬b ≥ n: one THR gate."""
+    """Are there at least as many true inputs among the first n as among the last n? Σa ≥ Σb is Σa + Σ¬b ≥ n:
+    one THR gate."""
     gates = start(2 * n)
     absent = [add(gates, "NOT", [i]) for i in range(n, 2 * n)]
     output = add(gates, "THR", [*range(n), *absent], n)

@@ -1,4 +1,6 @@
-"""Pictures for the theory: a formula on its way to a last-token problem, circuits, and the classes they belong to."""
+"""Pictures for the theory: a formula on its way to a last-token problem, circuits, and the classes they
+belong to."""
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -24,9 +26,18 @@ def _chips(ax: Axes, y: float, words: Sequence[str], colours: Sequence[str]) -> 
     for i, (word, colour) in enumerate(zip(words, colours, strict=True)):
         row, column = divmod(i, PER_ROW)
         dark = colour not in (LIGHT, YELLOW, SKY)
-        box = FancyBboxPatch((column + 0.08, y - row - 0.4), 0.84, 0.8, boxstyle="round,pad=0,rounding_size=0.15", fc=colour, ec="none")
+        box = FancyBboxPatch(
+            (column + 0.08, y - row - 0.4),
+            0.84,
+            0.8,
+            boxstyle="round,pad=0,rounding_size=0.15",
+            fc=colour,
+            ec="none",
+        )
         ax.add_patch(box)
-        ax.text(column + 0.5, y - row, word, ha="center", va="center", fontsize=8, color="white" if dark else INK)
+        ax.text(
+            column + 0.5, y - row, word, ha="center", va="center", fontsize=8, color="white" if dark else INK
+        )
     return y - (len(words) - 1) // PER_ROW - 1
 
 
@@ -45,9 +56,14 @@ def reduction_picture(formula: str, max_chips: int = 3 * PER_ROW) -> Figure:
         ("prefix", list(symbols), [CHIP[s] for s in symbols]),
         ("tokens s̃, then u", tokens + ["u"], colours + [CHIP["u"]]),
     ]
-    rows = [(n, w[:max_chips] + ["…"] * (len(w) > max_chips), c[:max_chips] + [LIGHT] * (len(c) > max_chips)) for n, w, c in rows]
+    rows = [
+        (n, w[:max_chips] + ["…"] * (len(w) > max_chips), c[:max_chips] + [LIGHT] * (len(c) > max_chips))
+        for n, w, c in rows
+    ]
     lines = sum((len(words) - 1) // PER_ROW + 1 for _, words, _ in rows)
-    figure, (ax, bars) = plt.subplots(1, 2, figsize=(10, 0.9 + 0.33 * (lines + 0.4 * len(rows))), width_ratios=[5, 1])
+    figure, (ax, bars) = plt.subplots(
+        1, 2, figsize=(10, 0.9 + 0.33 * (lines + 0.4 * len(rows))), width_ratios=[5, 1]
+    )
     y = 0.0
     for name, words, chip_colours in rows:
         ax.text(-0.5, y, name, ha="right", va="center", fontsize=9)
@@ -71,7 +87,8 @@ def reduction_picture(formula: str, max_chips: int = 3 * PER_ROW) -> Figure:
 
 
 def draw_circuit(ax: Axes, circuit: Circuit, title: str = "") -> None:
-    """A small circuit from the inputs on the left to the outputs on the right; gates that reach no output are left out."""
+    """A small circuit from the inputs on the left to the outputs on the right; gates that reach no output are
+    left out."""
     used, todo = set(), list(circuit.outputs)
     while todo:
         i = todo.pop()
@@ -92,13 +109,42 @@ def draw_circuit(ax: Axes, circuit: Circuit, title: str = "") -> None:
     names = circuit.names or [f"{i + 1}" for i in range(n_inputs)]
     for i, (x, y) in place.items():
         for j in set(circuit.gates[i].inputs):
-            bend = 0.0 if x - place[j][0] == 1 else -0.25  # a wire over several levels goes around the gates between
-            ax.add_patch(FancyArrowPatch(place[j], (x, y), arrowstyle="-", connectionstyle=f"arc3,rad={bend}", color=GREY, lw=0.6, alpha=0.7, zorder=1))
+            bend = (
+                0.0 if x - place[j][0] == 1 else -0.25
+            )  # a wire over several levels goes around the gates between
+            ax.add_patch(
+                FancyArrowPatch(
+                    place[j],
+                    (x, y),
+                    arrowstyle="-",
+                    connectionstyle=f"arc3,rad={bend}",
+                    color=GREY,
+                    lw=0.6,
+                    alpha=0.7,
+                    zorder=1,
+                )
+            )
         gate = circuit.gates[i]
-        name = {"INPUT": names[i] if gate.kind == "INPUT" else "", "THR": f"≥{gate.threshold}"}.get(gate.kind, gate.kind)
+        name = {"INPUT": names[i] if gate.kind == "INPUT" else "", "THR": f"≥{gate.threshold}"}.get(
+            gate.kind, gate.kind
+        )
         ink = INK if gate.kind == "INPUT" else "white"
-        ax.text(x, y, name, ha="center", va="center", fontsize=7, color=ink, zorder=2,
-                bbox={"boxstyle": "round,pad=0.25", "fc": GATE[gate.kind], "ec": INK if i in circuit.outputs else "none", "lw": 1.2})
+        ax.text(
+            x,
+            y,
+            name,
+            ha="center",
+            va="center",
+            fontsize=7,
+            color=ink,
+            zorder=2,
+            bbox={
+                "boxstyle": "round,pad=0.25",
+                "fc": GATE[gate.kind],
+                "ec": INK if i in circuit.outputs else "none",
+                "lw": 1.2,
+            },
+        )
     ax.set_title(title)
     ax.set_xlim(-0.4, level.max() + 0.4)
     ax.set_ylim(-tallest - 0.6, tallest + 0.6)
@@ -107,20 +153,37 @@ def draw_circuit(ax: Axes, circuit: Circuit, title: str = "") -> None:
 
 def draw_classes(ax: Axes) -> None:
     """AC⁰ ⊊ TC⁰ ⊆ NC¹, and where each step of the proof sits."""
-    boxes = [((0.0, 0.0, 11.6, 7.6), "NC¹", "logarithmic depth, fan-in 2", "#EAF1F7"),
-             ((0.4, 0.4, 8.2, 6.2), "TC⁰", "constant depth, with majority", "#D3E3F0"),
-             ((0.8, 0.8, 3.7, 4.8), "AC⁰", "constant depth", "#B5D0E6")]
+    boxes = [
+        ((0.0, 0.0, 11.6, 7.6), "NC¹", "logarithmic depth, fan-in 2", "#EAF1F7"),
+        ((0.4, 0.4, 8.2, 6.2), "TC⁰", "constant depth, with majority", "#D3E3F0"),
+        ((0.8, 0.8, 3.7, 4.8), "AC⁰", "constant depth", "#B5D0E6"),
+    ]
     for (x, y, width, height), name, about, colour in boxes:
         dashes = {"ls": "--"} if name == "TC⁰" else {}
-        ax.add_patch(FancyBboxPatch((x, y), width, height, boxstyle="round,pad=0,rounding_size=0.3", fc=colour, ec=BLUE, lw=1.2, **dashes))
+        ax.add_patch(
+            FancyBboxPatch(
+                (x, y),
+                width,
+                height,
+                boxstyle="round,pad=0,rounding_size=0.3",
+                fc=colour,
+                ec=BLUE,
+                lw=1.2,
+                **dashes,
+            )
+        )
         ax.text(x + 0.25, y + height - 0.42, name, fontsize=12, fontweight="bold", va="center")
         ax.text(x + 1.35, y + height - 0.44, about, fontsize=8, va="center", color=INK)
     notes = [
-        (2.65, 4.1, "step 2: prefix order,\nup to blanks", INK), (2.65, 2.9, "step 3: symbols → tokens", INK),
+        (2.65, 4.1, "step 2: prefix order,\nup to blanks", INK),
+        (2.65, 2.9, "step 3: symbols → tokens", INK),
         (2.65, 1.8, "step 4: prepend +,\nattach two points", INK),
-        (6.55, 4.9, "step 1: ∨-elimination\n(bracket matching)", INK), (6.55, 3.7, "closing the gaps\n(counting)", INK),
-        (6.55, 2.6, "majority, parity", INK), (6.55, 1.4, "log-precision Transformers", RED),
-        (10.1, 3.8, "Boolean\nformula value\n(complete)", RED), (14.2, 3.8, "LastToken-\nPrediction:\nat least as hard", RED),
+        (6.55, 4.9, "step 1: ∨-elimination\n(bracket matching)", INK),
+        (6.55, 3.7, "closing the gaps\n(counting)", INK),
+        (6.55, 2.6, "majority, parity", INK),
+        (6.55, 1.4, "log-precision Transformers", RED),
+        (10.1, 3.8, "Boolean\nformula value\n(complete)", RED),
+        (14.2, 3.8, "LastToken-\nPrediction:\nat least as hard", RED),
         (10.1, 6.0, "equal to TC⁰? open;\nassumed not", GREY),
     ]
     for x, y, words, colour in notes:
@@ -146,7 +209,12 @@ def bracket_picture(text: str, to_right) -> Figure:
             if symbol == "(" and to_right[i, j]:
                 low = -1.5 - 0.12 * (j - i)
                 ax.plot([i, i, j, j], [-1.2, low, low, -1.2], color=BLUE, lw=1.2)
-    ax.set(xlabel="position k", ylabel="height E(1, k)", yticks=range(max(heights) + 1), ylim=(-1.8 - 0.12 * len(text), max(heights) + 0.6))
+    ax.set(
+        xlabel="position k",
+        ylabel="height E(1, k)",
+        yticks=range(max(heights) + 1),
+        ylim=(-1.8 - 0.12 * len(text), max(heights) + 0.6),
+    )
     ax.set_title("Pairs found by a circuit that only counts")
     ax.grid(False)
     return figure
@@ -159,15 +227,36 @@ def growth_picture(growth) -> Figure:
     for (name, rows), (colour, marker) in zip(growth.groupby("family", sort=False), looks, strict=True):
         left.plot(rows.n, rows.depth, marker=marker, color=colour, label=name)
         right.plot(rows.n, rows.gates, marker=marker, color=colour)
-    left.set(xscale="log", xlabel="symbols n", ylabel="depth", title="The reduction stays flat, evaluation grows", ylim=(0, 42))
-    right.set(xscale="log", yscale="log", xlabel="symbols n", ylabel="gates", title="Both need polynomially many gates")
+    left.set(
+        xscale="log",
+        xlabel="symbols n",
+        ylabel="depth",
+        title="The reduction stays flat, evaluation grows",
+        ylim=(0, 42),
+    )
+    right.set(
+        xscale="log",
+        yscale="log",
+        xlabel="symbols n",
+        ylabel="gates",
+        title="Both need polynomially many gates",
+    )
     left.legend(fontsize=8)
     return figure
 
 
 def experiment_picture(table, titles: Sequence[str] = ("Familiar formulae", "Longer formulae")) -> Figure:
-    """Accuracy against formula depth, a line per network depth: a table with n_layers, seed, kind, depth, n, right."""
-    blues = [GREY, "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08306b"]  # 0 layers is the counting baseline
+    """Accuracy against formula depth, a line per network depth: a table with n_layers, seed, kind, depth, n,
+    right."""
+    blues = [
+        GREY,
+        "#c6dbef",
+        "#9ecae1",
+        "#6baed6",
+        "#4292c6",
+        "#2171b5",
+        "#08306b",
+    ]  # 0 layers is the counting baseline
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
     for ax, kind, title in zip(axes, ("familiar", "longer"), titles, strict=True):
         here = table[table.kind == kind].assign(accuracy=lambda rows: rows.right / rows.n)
@@ -178,7 +267,9 @@ def experiment_picture(table, titles: Sequence[str] = ("Familiar formulae", "Lon
             ax.scatter(rows.depth, rows.accuracy, color=blues[n_layers], s=9)
         ax.axhline(0.5, color=RED, lw=1, ls=":")
         ax.text(ax.get_xlim()[1], 0.508, "chance", color=RED, ha="right", va="bottom", fontsize=8)
-        ax.set(xlabel="depth of the formula", xticks=sorted(here.depth.unique()), title=title, ylim=(0.4, 1.03))
+        ax.set(
+            xlabel="depth of the formula", xticks=sorted(here.depth.unique()), title=title, ylim=(0.4, 1.03)
+        )
     axes[0].set_ylabel("right answers")
     axes[1].legend(fontsize=8, ncols=2)
     return figure

@@ -1,8 +1,10 @@
-"""The last-token experiment from end to end: networks of several depths and seeds, one table of right answers by formula depth.
+"""The last-token experiment from end to end: networks of several depths and seeds, one table of right answers
+by formula depth.
 
-`python -m nsr.theory.experiment` makes outputs/reference/laptop/results/last_token.csv, one network at a time; a run that was
-interrupted goes on where it stopped.
+`python -m nsr.theory.experiment` makes outputs/reference/laptop/results/last_token.csv, one network at a
+time; a run that was interrupted goes on where it stopped.
 """
+
 from __future__ import annotations
 
 import json
@@ -22,8 +24,8 @@ TABLE = run_records.REFERENCE / "laptop" / "results" / "last_token.csv"
 
 @dataclass(frozen=True)
 class Setting:
-    """What the networks are trained and tested on. Formulae of up to `train_depth` in at most `max_tokens` tokens are familiar
-    ground; the longer ones are deeper, longer, and never trained on."""
+    """What the networks are trained and tested on. Formulae of up to `train_depth` in at most `max_tokens`
+    tokens are familiar ground; the longer ones are deeper, longer, and never trained on."""
 
     train_depth: int = 4
     max_tokens: int = 40
@@ -45,14 +47,18 @@ def held_out(setting: Setting) -> dict[str, Examples]:
     depths = range(3, setting.longer_depth + 1)
     return {
         "familiar": familiar,
-        "longer": make_examples(depths, setting.n_test, rng, min_tokens=setting.max_tokens + 1, max_tokens=setting.longer_tokens),
+        "longer": make_examples(
+            depths, setting.n_test, rng, min_tokens=setting.max_tokens + 1, max_tokens=setting.longer_tokens
+        ),
     }
 
 
 def training_set(setting: Setting, seed: int) -> Examples:
     """The training problems of a seed."""
     rng = np.random.default_rng([7, seed])
-    return make_examples(range(2, setting.train_depth + 1), setting.per_depth, rng, max_tokens=setting.max_tokens)
+    return make_examples(
+        range(2, setting.train_depth + 1), setting.per_depth, rng, max_tokens=setting.max_tokens
+    )
 
 
 def score(right: np.ndarray, tests: Examples, seen: set[bytes], **about) -> pd.DataFrame:
@@ -61,10 +67,16 @@ def score(right: np.ndarray, tests: Examples, seen: set[bytes], **about) -> pd.D
     rows = []
     for depth in np.unique(tests.depth):
         here = tests.depth == depth
-        rows.append({
-            **about, "depth": int(depth), "n": int(here.sum()), "right": int(right[here].sum()),
-            "n_unseen": int((here & fresh).sum()), "right_unseen": int(right[here & fresh].sum()),
-        })
+        rows.append(
+            {
+                **about,
+                "depth": int(depth),
+                "n": int(here.sum()),
+                "right": int(right[here].sum()),
+                "n_unseen": int((here & fresh).sum()),
+                "right_unseen": int(right[here & fresh].sum()),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -72,35 +84,61 @@ def _key(ids: np.ndarray) -> bytes:
     return ids[ids > 0].astype(np.int8).tobytes()
 
 
-def run_network(setting: Setting, n_layers: int, seed: int, training: Examples, tests: dict[str, Examples], seen: set[bytes]) -> pd.DataFrame:
+def run_network(
+    setting: Setting,
+    n_layers: int,
+    seed: int,
+    training: Examples,
+    tests: dict[str, Examples],
+    seen: set[bytes],
+) -> pd.DataFrame:
     """Train one network and score it on both test sets."""
     start, recent = time.process_time(), []
     model = train(
-        training, n_layers, setting.steps, seed, width=setting.width, batch=setting.batch, rate=setting.rate,
+        training,
+        n_layers,
+        setting.steps,
+        seed,
+        width=setting.width,
+        batch=setting.batch,
+        rate=setting.rate,
         report=lambda step, loss: recent.append(loss),
     )
     about = {"n_layers": n_layers, "seed": seed, "loss": round(float(np.mean(recent[-100:])), 4)}
     about["cpu_seconds"] = round(time.process_time() - start, 1)
-    return pd.concat([score(correct(model, test), test, seen, **about, kind=name) for name, test in tests.items()])
+    return pd.concat(
+        [score(correct(model, test), test, seen, **about, kind=name) for name, test in tests.items()]
+    )
 
 
 def run_counts(seed: int, training: Examples, tests: dict[str, Examples], seen: set[bytes]) -> pd.DataFrame:
-    """The trivial baseline: boosted trees on token counts alone, which never see the order. Listed as 0 layers."""
+    """The trivial baseline: boosted trees on token counts alone, which never see the order. Listed as 0
+    layers."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     start = time.process_time()
     model = HistGradientBoostingClassifier(random_state=seed).fit(token_counts(training), training.label)
-    about = {"n_layers": 0, "seed": seed, "loss": float("nan"), "cpu_seconds": round(time.process_time() - start, 1)}
+    about = {
+        "n_layers": 0,
+        "seed": seed,
+        "loss": float("nan"),
+        "cpu_seconds": round(time.process_time() - start, 1),
+    }
     right = {name: model.predict(token_counts(test)) == test.label for name, test in tests.items()}
     return pd.concat([score(right[name], test, seen, **about, kind=name) for name, test in tests.items()])
 
 
-def run(setting: Setting, layers: Sequence[int], seeds: Sequence[int], done: pd.DataFrame | None = None, save=None) -> pd.DataFrame:
-    """All networks of all seeds as one table; `done` rows are kept and not made again, `save(table)` is called after each network."""
+def run(
+    setting: Setting, layers: Sequence[int], seeds: Sequence[int], done: pd.DataFrame | None = None, save=None
+) -> pd.DataFrame:
+    """All networks of all seeds as one table; `done` rows are kept and not made again, `save(table)` is
+    called after each network."""
     table = pd.DataFrame() if done is None else done
     finished = set() if table.empty else set(zip(table.n_layers, table.seed))
     tests = held_out(setting)
-    jobs = [(seed, n_layers) for seed in seeds for n_layers in (0, *layers) if (n_layers, seed) not in finished]
+    jobs = [
+        (seed, n_layers) for seed in seeds for n_layers in (0, *layers) if (n_layers, seed) not in finished
+    ]
     training, of_seed = None, None
     for seed, n_layers in run_records.progress(jobs, label="networks"):
         if of_seed != seed:
@@ -122,7 +160,9 @@ def main() -> None:
     parameters = asdict(setting) | {"layers": layers, "seeds": seeds}
 
     def save(table: pd.DataFrame) -> None:
-        certificate = run_records.birth_certificate(parameters, seed=0, seconds=float(table.groupby(["n_layers", "seed"]).cpu_seconds.first().sum()))
+        certificate = run_records.birth_certificate(
+            parameters, seed=0, seconds=float(table.groupby(["n_layers", "seed"]).cpu_seconds.first().sum())
+        )
         run_records.write_table(table, TABLE, certificate)
 
     save(run(setting, layers, seeds, unfinished(parameters), save))

@@ -1,10 +1,12 @@
 """The experiment the paper does not have: small Transformers trained to predict the last token from (s̃, D).
 
-Every formula comes with a twin in which a 0 and a 1 have changed places and which has the opposite value. Labels are therefore
-balanced exactly at every depth, and twins have the same tokens, so that nothing that counts can tell them apart: chance is one half.
+Every formula comes with a twin in which a 0 and a 1 have changed places and which has the opposite value.
+Labels are therefore balanced exactly at every depth, and twins have the same tokens, so that nothing that
+counts can tell them apart: chance is one half.
 
 `nsr.theory.experiment` puts these parts together.
 """
+
 from __future__ import annotations
 
 import math
@@ -18,7 +20,15 @@ from torch import nn
 from nsr.theory.boolean import AND, NOT, OR, Symbols, value
 from nsr.theory.reduction import POINTS, VALUES, to_tokens
 
-WORDS = ("<pad>", "add", "sub", "mul", "x1", "x2", "<answer>")  # what the network can read; <answer> is the slot of u
+WORDS = (
+    "<pad>",
+    "add",
+    "sub",
+    "mul",
+    "x1",
+    "x2",
+    "<answer>",
+)  # what the network can read; <answer> is the slot of u
 LEAVES = ("x1", "x2", "C")  # what it can answer
 IDS = {word: i for i, word in enumerate(WORDS)}
 CONNECTIVES = (NOT, AND, OR)
@@ -26,7 +36,8 @@ CONNECTIVES = (NOT, AND, OR)
 
 @dataclass(frozen=True)
 class Examples:
-    """Last-token problems of the reduction as arrays: ids (N, L) padded with 0, length (N,), label (N,) into LEAVES, depth (N,)."""
+    """Last-token problems of the reduction as arrays: ids (N, L) padded with 0, length (N,), label (N,) into
+    LEAVES, depth (N,)."""
 
     ids: np.ndarray
     length: np.ndarray
@@ -36,12 +47,13 @@ class Examples:
     def __len__(self) -> int:
         return len(self.label)
 
-    def __getitem__(self, rows) -> "Examples":
+    def __getitem__(self, rows) -> Examples:
         return Examples(self.ids[rows], self.length[rows], self.label[rows], self.depth[rows])
 
 
 def random_formula(of_depth: int, rng: np.random.Generator) -> Symbols:
-    """A formula of exactly the given depth: one operand of every connective reaches down, the other has any smaller depth."""
+    """A formula of exactly the given depth: one operand of every connective reaches down, the other has any
+    smaller depth."""
     if of_depth == 0:
         return (str(rng.integers(2)),)
     connective = CONNECTIVES[rng.integers(3)]
@@ -53,7 +65,8 @@ def random_formula(of_depth: int, rng: np.random.Generator) -> Symbols:
 
 
 def twin(symbols: Symbols, rng: np.random.Generator, tries: int = 4) -> Symbols | None:
-    """The same formula with a 0 and a 1 exchanged so that its value changes; None if a few random tries find no such pair.
+    """The same formula with a 0 and a 1 exchanged so that its value changes; None if a few random tries find
+    no such pair.
 
     >>> twin(("∧", "¬", "0", "1"), np.random.default_rng(0))
     ('∧', '¬', '1', '0')
@@ -86,14 +99,17 @@ def without_or(symbols: Symbols) -> Symbols:
 def make_examples(
     depths: Sequence[int], per_depth: int, rng: np.random.Generator, min_tokens: int = 0, max_tokens: int = 64
 ) -> Examples:
-    """`per_depth` problems of every formula depth (2 or more) whose s̃ has min_tokens … max_tokens tokens, in pairs of twins."""
+    """`per_depth` problems of every formula depth (2 or more) whose s̃ has min_tokens … max_tokens tokens, in
+    pairs of twins."""
     rows, labels, depths_out = [], [], []
     for of_depth in depths:
         made = tries = 0
         while made < per_depth:
             tries += 1
             if tries > 1000 * (per_depth + 10):
-                raise ValueError(f"Formulae of depth {of_depth} hardly ever have {min_tokens} to {max_tokens} tokens.")
+                raise ValueError(
+                    f"Formulae of depth {of_depth} hardly ever have {min_tokens} to {max_tokens} tokens."
+                )
             symbols = random_formula(of_depth, rng)
             if not min_tokens <= 1 + len(to_tokens(without_or(symbols))) <= max_tokens:
                 continue
@@ -112,14 +128,16 @@ def make_examples(
 
 
 def rotation(n: int, width: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Cosines and sines of the rotary position code for n places and heads of an even width: two (n, width / 2)."""
+    """Cosines and sines of the rotary position code for n places and heads of an even width: two (n, width /
+    2)."""
     rate = torch.exp(-math.log(10_000.0) * torch.arange(0, width, 2) / width)
     angle = torch.arange(n)[:, None] * rate
     return angle.cos(), angle.sin()
 
 
 class Layer(nn.Module):
-    """A Transformer layer, normalised first. Positions enter by rotating queries and keys, so only distances count."""
+    """A Transformer layer, normalised first. Positions enter by rotating queries and keys, so only distances
+    count."""
 
     def __init__(self, width: int, n_heads: int) -> None:
         super().__init__()
@@ -128,10 +146,16 @@ class Layer(nn.Module):
         self.qkv, self.mix = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
-    def forward(self, x: torch.Tensor, mask: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+    def forward(
+        self, x: torch.Tensor, mask: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor]
+    ) -> torch.Tensor:
         B, L, width = x.shape
-        q, k, v = self.qkv(self.before_attention(x)).view(B, L, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4)  # each (B, H, L, width/H)
-        y = nn.functional.scaled_dot_product_attention(self.rotate(q, turn), self.rotate(k, turn), v, attn_mask=mask)
+        q, k, v = (
+            self.qkv(self.before_attention(x)).view(B, L, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4)
+        )  # each (B, H, L, width/H)
+        y = nn.functional.scaled_dot_product_attention(
+            self.rotate(q, turn), self.rotate(k, turn), v, attn_mask=mask
+        )
         x = x + self.mix(y.transpose(1, 2).reshape(B, L, width))
         return x + self.mlp(self.before_mlp(x))
 
@@ -144,8 +168,8 @@ class Layer(nn.Module):
 class LastTokenTransformer(nn.Module):
     """A Transformer encoder over (D, s̃, <answer>) that reads the answer off the last place.
 
-    The two data points enter as numbers (x1, x2, y) through one linear map, the tokens through an embedding. Attention is full in
-    both directions, which can only help.
+    The two data points enter as numbers (x1, x2, y) through one linear map, the tokens through an embedding.
+    Attention is full in both directions, which can only help.
     """
 
     def __init__(self, n_layers: int, width: int = 64, n_heads: int = 4) -> None:
@@ -161,7 +185,9 @@ class LastTokenTransformer(nn.Module):
     def forward(self, ids: torch.Tensor, length: torch.Tensor) -> torch.Tensor:
         """ids (B, L), length (B,) -> logits (B, 3)."""
         B, L = ids.shape
-        x = torch.cat([self.point(self.data).expand(B, -1, -1), self.embedding(ids)], dim=1)  # (B, 2+L, width)
+        x = torch.cat(
+            [self.point(self.data).expand(B, -1, -1), self.embedding(ids)], dim=1
+        )  # (B, 2+L, width)
         there = torch.arange(2 + L)[None, :] < 2 + length[:, None]  # (B, 2+L): not padding
         turn = rotation(2 + L, self.head_width)
         for layer in self.layers:
@@ -170,7 +196,13 @@ class LastTokenTransformer(nn.Module):
 
 
 def train(
-    examples: Examples, n_layers: int, steps: int, seed: int, width: int = 64, batch: int = 64, rate: float = 1e-3,
+    examples: Examples,
+    n_layers: int,
+    steps: int,
+    seed: int,
+    width: int = 64,
+    batch: int = 64,
+    rate: float = 1e-3,
     report: Callable[[int, float], None] | None = None,
 ) -> LastTokenTransformer:
     """Train one network for a number of steps on batches of examples of similar length."""

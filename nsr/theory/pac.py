@@ -1,8 +1,10 @@
 """The PAC guarantee for iterated self-verification, as formulas, as a loop, and as a simulation.
 
-Letters of the paper: U expressions in the class, D0 their maximum depth, r new subtrees per round, β hit rate once every subtree of
-e* is in the prompt, δ allowed failure, B rounds of burn-in, R rounds after it. Here also K, the distinct subtrees of e*.
+Letters of the paper: U expressions in the class, D0 their maximum depth, r new subtrees per round, β hit rate
+once every subtree of e* is in the prompt, δ allowed failure, B rounds of burn-in, R rounds after it. Here
+also K, the distinct subtrees of e*.
 """
+
 from __future__ import annotations
 
 import math
@@ -35,7 +37,8 @@ def extra_rounds(beta: float, delta: float) -> int:
 def call_bound(U: int, r: int, max_depth: int, beta: float, delta: float) -> float:
     """What B + R is a bounded multiple of: (U/r) (D0 + ln(2/δ)) + ln(2/δ)/β.
 
-    The proof splits δ into two halves, so both lengths contain ln(2/δ). It is at least ln 2; ln(1/δ) vanishes as δ approaches 1.
+    The proof splits δ into two halves, so both lengths contain ln(2/δ). It is at least ln 2; ln(1/δ) vanishes
+    as δ approaches 1.
 
     >>> round(call_bound(U=10, r=1, max_depth=1, beta=1e-5, delta=0.99))
     70337
@@ -44,7 +47,8 @@ def call_bound(U: int, r: int, max_depth: int, beta: float, delta: float) -> flo
 
 
 def most_subtrees(max_depth: int, convention: str) -> int:
-    """Nodes of the full binary tree of that depth, where depth counts "levels" (a leaf has 1) or "edges" (a leaf has 0).
+    """Nodes of the full binary tree of that depth, where depth counts "levels" (a leaf has 1) or "edges" (a
+    leaf has 0).
 
     >>> most_subtrees(3, "levels"), most_subtrees(3, "edges")
     (7, 15)
@@ -54,7 +58,8 @@ def most_subtrees(max_depth: int, convention: str) -> int:
 
 @dataclass(frozen=True)
 class Hypotheses:
-    """Every expression up to a depth, listed: for number u its operator, its two operands (−1: none), its depth in levels, its values.
+    """Every expression up to a depth, listed: for number u its operator, its two operands (−1: none), its
+    depth in levels, its values.
 
     Constants come from the grid of spacing ε/2 on [−1, 1]. values (U, P).
     """
@@ -78,7 +83,8 @@ def grid(epsilon: float) -> np.ndarray:
 
 
 def hypotheses(max_depth: int, epsilon: float, X: np.ndarray) -> Hypotheses:
-    """List all expressions of at most `max_depth` levels over add, mul, the variables of X (P, D) and the grid."""
+    """List all expressions of at most `max_depth` levels over add, mul, the variables of X (P, D) and the
+    grid."""
     columns = np.asarray(X, dtype=float).T  # (D, P)
     constants = grid(epsilon)
     operator = [f"x{d + 1}" for d in range(len(columns))] + [f"{c:.3g}" for c in constants]
@@ -88,8 +94,12 @@ def hypotheses(max_depth: int, epsilon: float, X: np.ndarray) -> Hypotheses:
     known, older = len(operator), 0
     for depth in range(2, max_depth + 1):
         table = np.concatenate(values)  # (U so far, P)
-        left, right = (side.ravel() for side in np.meshgrid(np.arange(known), np.arange(known), indexing="ij"))
-        new = (left >= older) | (right >= older)  # at least one operand of the level below, else it is listed already
+        left, right = (
+            side.ravel() for side in np.meshgrid(np.arange(known), np.arange(known), indexing="ij")
+        )
+        new = (left >= older) | (
+            right >= older
+        )  # at least one operand of the level below, else it is listed already
         pairs = np.column_stack([left[new], right[new]])
         for name, function in BINARY.items():
             operator += [name] * len(pairs)
@@ -97,7 +107,9 @@ def hypotheses(max_depth: int, epsilon: float, X: np.ndarray) -> Hypotheses:
             values.append(function(table[pairs[:, 0]], table[pairs[:, 1]]))
             level.append(np.full(len(pairs), depth))
         older, known = known, len(operator)
-    return Hypotheses(tuple(operator), np.concatenate(operands), np.concatenate(level), np.concatenate(values))
+    return Hypotheses(
+        tuple(operator), np.concatenate(operands), np.concatenate(level), np.concatenate(values)
+    )
 
 
 def class_size(max_depth: int, n_leaves: int, n_binary: int = len(BINARY)) -> int:
@@ -140,7 +152,8 @@ Transformer = Callable[[np.ndarray, np.random.Generator], int]
 
 
 def stand_in(space: Hypotheses, target: int, beta: float) -> Transformer:
-    """A T that satisfies assumption 5 and no more: e* with probability β once its subtrees are there, any other expression before."""
+    """A T that satisfies assumption 5 and no more: e* with probability β once its subtrees are there, any
+    other expression before."""
     wanted = np.array(sorted(subtrees(space, target)))
 
     def transformer(prompt: np.ndarray, rng: np.random.Generator) -> int:
@@ -153,13 +166,19 @@ def stand_in(space: Hypotheses, target: int, beta: float) -> Transformer:
 
 
 def run_loop(
-    transformer: Transformer, errors: np.ndarray, r: int, rounds: int, rng: np.random.Generator, replacement: bool = False
+    transformer: Transformer,
+    errors: np.ndarray,
+    r: int,
+    rounds: int,
+    rng: np.random.Generator,
+    replacement: bool = False,
 ) -> np.ndarray:
-    """The theorem's loop, literally: the best error after each round, (rounds,). Every round asks the oracle once.
+    """The theorem's loop, literally: the best error after each round, (rounds,). Every round asks the oracle
+    once.
 
-    `transformer(prompt, rng)` gets the prompt as a mask over the class, (U,) bool, and answers with a number: a real system fits
-    here too. The dictionary grows by r uniform unseen subtrees per round (assumption 6), or by r independent draws from the whole
-    class with `replacement`, which is what the proof computes with.
+    `transformer(prompt, rng)` gets the prompt as a mask over the class, (U,) bool, and answers with a number:
+    a real system fits here too. The dictionary grows by r uniform unseen subtrees per round (assumption 6),
+    or by r independent draws from the whole class with `replacement`, which is what the proof computes with.
     """
     U = len(errors)
     prompt = np.zeros(U, dtype=bool)
@@ -169,23 +188,26 @@ def run_loop(
     for t in range(rounds):
         best = min(best, float(errors[transformer(prompt, rng)]))
         history[t] = best
-        prompt[rng.choice(U, size=min(r, U), replace=False) if replacement else order[t * r : (t + 1) * r]] = True
+        prompt[
+            rng.choice(U, size=min(r, U), replace=False) if replacement else order[t * r : (t + 1) * r]
+        ] = True
     return history
 
 
 def hitting_times(
     U: int, K: int, r: int, beta: float, runs: int, rng: np.random.Generator, replacement: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Many runs at once, from the law of the loop: the round after which the prompt holds all K subtrees of e*, and the round of
-    the first hit. (runs,), (runs,) int64.
+    """Many runs at once, from the law of the loop: the round after which the prompt holds all K subtrees of
+    e*, and the round of the first hit. (runs,), (runs,) int64.
 
-    Without replacement the K subtrees sit at K random places of a shuffled list of U, read r per round. With replacement each of
-    them is drawn with probability r/U per round, which makes its round geometric.
+    Without replacement the K subtrees sit at K random places of a shuffled list of U, read r per round. With
+    replacement each of them is drawn with probability r/U per round, which makes its round geometric.
     """
     if replacement:
         ready = rng.geometric(min(1.0, r / U), size=(runs, K)).max(axis=1)
     else:
-        # The largest of K distinct places among U: draw it from its distribution function P(max ≤ m) = C(m, K) / C(U, K).
+        # The largest of K distinct places among U: draw it from its distribution function P(max ≤ m) = C(m,
+        # K) / C(U, K).
         m = np.arange(U + 1)
         logs = np.where(m >= K, _log_choose(np.maximum(m, K), K) - _log_choose(np.array(U), K), -np.inf)
         last = np.searchsorted(np.exp(logs), rng.random(runs), side="left")

@@ -1,8 +1,10 @@
-"""The steps of the proof as circuits: bracket matching and ∨-elimination in constant depth, formula values in logarithmic depth.
+"""The steps of the proof as circuits: bracket matching and ∨-elimination in constant depth, formula values in
+logarithmic depth.
 
-A text of n symbols enters as 7n bits, one per position and symbol (one-hot, `encode`). Trailing blanks are all zero, so a circuit
-for n symbols also reads shorter texts.
+A text of n symbols enters as 7n bits, one per position and symbol (one-hot, `encode`). Trailing blanks are
+all zero, so a circuit for n symbols also reads shorter texts.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,7 +15,10 @@ from nsr.theory.boolean import ALPHABET, AND, NOT, OR, Symbols, formulae, value
 from nsr.theory.circuits import Circuit, Gate, add, finish, start
 
 A = len(ALPHABET)
-TRUE, FALSE = "⊤", "⊥"  # constants inside a half-built formula; not the numbers 1 and 0, which are inputs there
+TRUE, FALSE = (
+    "⊤",
+    "⊥",
+)  # constants inside a half-built formula; not the numbers 1 and 0, which are inputs there
 
 
 def encode(texts: Sequence[str], n: int) -> np.ndarray:
@@ -58,7 +63,8 @@ class _Brackets:
         return add(self.gates, "AND", [self.left[i], self.right[j], *inside, self.fall(i, j, 0)])
 
     def nearest_left(self, i: int, j: int) -> list[int]:
-        """Conditions for "( at j is the nearest around the non-bracket i": E(j, k) ≥ 1 for j ≤ k ≤ i, and E(j, i) ≤ 1."""
+        """Conditions for "( at j is the nearest around the non-bracket i": E(j, k) ≥ 1 for j ≤ k ≤ i, and
+        E(j, i) ≤ 1."""
         inside = [self.rise(j, k, 1) for k in range(j, i + 1)]
         return [self.left[j], self.not_left[i], self.not_right[i], *inside, self.fall(j, i, -1)]
 
@@ -71,8 +77,8 @@ class _Brackets:
 def bracket_matching(n: int) -> Circuit:
     """Lemma "Bracket parsing" for n positions: 2n inputs (is it "(", is it ")"), 2n² outputs.
 
-    Output [i, j] of the first n × n block says that the left partner (or nearest left bracket) of i is j; of the second block, that
-    the right one is. A row without a one is the lemma's −1.
+    Output [i, j] of the first n × n block says that the left partner (or nearest left bracket) of i is j; of
+    the second block, that the right one is. A row without a one is the lemma's −1.
     """
     gates = start(2 * n)
     brackets = _Brackets(gates, range(n), range(n, 2 * n))
@@ -90,10 +96,12 @@ def bracket_matching(n: int) -> Circuit:
 
 
 def or_elimination(n: int) -> Circuit:
-    """Step 1 of the reduction as a circuit: 7n inputs, 7(n + 3⌊(n−1)/4⌋) outputs, the text of `or_free` with blanks at its end.
+    """Step 1 of the reduction as a circuit: 7n inputs, 7(n + 3⌊(n−1)/4⌋) outputs, the text of `or_free` with
+    blanks at its end.
 
     First every "(" learns whether its connective is ∨ (bracket matching). Then symbol i moves right by
-    extra(i) = Σ_{k<i} (2·[k is such a bracket] + [k is ∨]), counted by thresholds, and each output place picks the symbol that lands.
+    extra(i) = Σ_{k<i} (2·[k is such a bracket] + [k is ∨]), counted by thresholds, and each output place
+    picks the symbol that lands.
     """
     gates = start(A * n)
     at = lambda i, symbol: A * i + ALPHABET.index(symbol)
@@ -121,18 +129,25 @@ def or_elimination(n: int) -> Circuit:
     return finish(gates, outputs, [f"{symbol}{i + 1}" for i in range(n) for symbol in ALPHABET])
 
 
-def _edits(i: int, at, edited: list[int], intact: list[int], is_or: list[int]) -> list[tuple[int, str, list[int]]]:
-    """What position i may write: (place, symbol, conditions). An edited ( writes ¬(¬, an ∨ writes ∧¬, all else itself."""
-    plain = [(0, symbol, [at(i, symbol)]) for symbol in ("0", "1", AND, NOT, ")")] + [(0, "(", [at(i, "("), intact[i]])]
+def _edits(
+    i: int, at, edited: list[int], intact: list[int], is_or: list[int]
+) -> list[tuple[int, str, list[int]]]:
+    """What position i may write: (place, symbol, conditions). An edited ( writes ¬(¬, an ∨ writes ∧¬, all
+    else itself."""
+    plain = [(0, symbol, [at(i, symbol)]) for symbol in ("0", "1", AND, NOT, ")")] + [
+        (0, "(", [at(i, "("), intact[i]])
+    ]
     bracket = [(0, NOT, [edited[i]]), (1, "(", [edited[i]]), (2, NOT, [edited[i]])]
     return plain + bracket + [(0, AND, [is_or[i]]), (1, NOT, [is_or[i]])]
 
 
 def prefix_order(n: int) -> Circuit:
-    """Step 2 for a ∨-free text inside the grammar: 7n inputs, 7n outputs, the prefix symbols with blanks at the end.
+    """Step 2 for a ∨-free text inside the grammar: 7n inputs, 7n outputs, the prefix symbols with blanks at
+    the end.
 
-    Every "(" writes its connective, which it sees next door (¬, or else ∧), every leaf writes itself, all else writes nothing.
-    That is local; only closing the gaps counts: symbol i goes to place #{k < i : k writes}.
+    Every "(" writes its connective, which it sees next door (¬, or else ∧), every leaf writes itself, all
+    else writes nothing. That is local; only closing the gaps counts: symbol i goes to place #{k < i : k
+    writes}.
     """
     gates = start(A * n)
     at = lambda i, symbol: A * i + ALPHABET.index(symbol)
@@ -155,15 +170,21 @@ def prefix_order(n: int) -> Circuit:
 
 
 def lookup(n: int) -> Circuit:
-    """All formulae of exactly n symbols by heart: an OR over the true ones of an AND of their symbols. Depth 2, size exponential."""
+    """All formulae of exactly n symbols by heart: an OR over the true ones of an AND of their symbols. Depth
+    2, size exponential."""
     gates = start(A * n)
-    true = [add(gates, "AND", [A * i + ALPHABET.index(s) for i, s in enumerate(t)]) for t in formulae(n) if value(t)]
+    true = [
+        add(gates, "AND", [A * i + ALPHABET.index(s) for i, s in enumerate(t)])
+        for t in formulae(n)
+        if value(t)
+    ]
     output = add(gates, "OR", true)
     return finish(gates, [output])
 
 
 def tree_circuit(symbols: Symbols) -> Circuit:
-    """A formula as its own circuit: inputs are the leaves from left to right, depth is the depth of the formula."""
+    """A formula as its own circuit: inputs are the leaves from left to right, depth is the depth of the
+    formula."""
     n_leaves = sum(symbol in "01" for symbol in symbols)
     gates, stack, leaf = start(n_leaves), [], n_leaves
     for symbol in reversed(symbols):
@@ -178,9 +199,11 @@ def tree_circuit(symbols: Symbols) -> Circuit:
 
 
 def balanced_circuit(symbols: Symbols) -> Circuit:
-    """The same formula in logarithmic depth with fan-in two (Brent, Spira): cut a middle-sized subformula C out and ask both ways.
+    """The same formula in logarithmic depth with fan-in two (Brent, Spira): cut a middle-sized subformula C
+    out and ask both ways.
 
-    F = (C ∧ F[C:=1]) ∨ (¬C ∧ F[C:=0]); each of the three parts is at most about two thirds of F, so depth grows with log n.
+    F = (C ∧ F[C:=1]) ∨ (¬C ∧ F[C:=0]); each of the three parts is at most about two thirds of F, so depth
+    grows with log n.
     """
     n_leaves = sum(symbol in "01" for symbol in symbols)
     gates = start(n_leaves)
@@ -191,7 +214,8 @@ def balanced_circuit(symbols: Symbols) -> Circuit:
 
 
 def _balance(items: tuple, gates: list[Gate], made: dict[tuple, int]) -> int:
-    """The gate that computes a sequence of connectives and leaves (int: input; ⊤, ⊥: constant); log-deep recursion."""
+    """The gate that computes a sequence of connectives and leaves (int: input; ⊤, ⊥: constant); log-deep
+    recursion."""
     items = _fold_constants(items)
     if items in made:
         return made[items]
@@ -237,7 +261,9 @@ def _fold_constants(items: tuple) -> tuple:
             stack.append({TRUE: (FALSE,), FALSE: (TRUE,)}.get(a[0], (NOT, *a)))
         elif item in (AND, OR):
             a, b = stack.pop(), stack.pop()
-            neutral = TRUE if item == AND else FALSE  # it leaves the other side as it is; the other constant decides
+            neutral = (
+                TRUE if item == AND else FALSE
+            )  # it leaves the other side as it is; the other constant decides
             fixed, free = (a, b) if a[0] in (TRUE, FALSE) else (b, a)
             if fixed[0] in (TRUE, FALSE):
                 stack.append(free if fixed[0] == neutral else fixed)
@@ -249,7 +275,8 @@ def _fold_constants(items: tuple) -> tuple:
 
 
 def _middle(items: tuple) -> tuple[int, int]:
-    """A proper subtree (a, b) of between about a third and two thirds of the symbols: walk to the larger side until it is small."""
+    """A proper subtree (a, b) of between about a third and two thirds of the symbols: walk to the larger side
+    until it is small."""
     sizes = [1] * len(items)
     for i in range(len(items) - 1, -1, -1):
         if items[i] == NOT:

@@ -1,9 +1,11 @@
-"""The reduction of the paper's proof: a Boolean formula becomes a last-token prediction problem, one function per step.
+"""The reduction of the paper's proof: a Boolean formula becomes a last-token prediction problem, one function
+per step.
 
     t ──or_free──► t' ──to_prefix──► t'_pre ──to_tokens──► s ──prepend "add"──► s̃,   with the data (1, 0, 1), (0, −1, 0)
 
 The best last token of s̃ is x1 if eval(t) = 0 and x2 if eval(t) = 1.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -12,12 +14,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numba import njit
 
+from nsr.formulas.expressions import CONSTANT, VARIABLES, ExpressionError, Prefix, is_valid, n_constants
 from nsr.numbers import evaluation
 from nsr.numbers.compiling import COMPILE
-from nsr.formulas.expressions import CONSTANT, VARIABLES, ExpressionError, Prefix, is_valid, n_constants
 from nsr.theory.boolean import AND, NOT, OR, Formula, Symbols, parse
 
-# Step 3: what each Boolean symbol becomes. At the two data points x1·x2 = 0 and x1 − x2 = 1, so these compute 0, 1, a·b and 1 − a.
+# Step 3: what each Boolean symbol becomes. At the two data points x1·x2 = 0 and x1 − x2 = 1, so these compute
+# 0, 1, a·b and 1 − a.
 TOKENS_OF: dict[str, Prefix] = {
     "0": ("mul", "x1", "x2"),
     "1": ("sub", "x1", "x2"),
@@ -31,7 +34,8 @@ UNIT: Prefix = ("mul", "sub", "x1", "x2")  # times one: four tokens that change 
 
 @dataclass(frozen=True)
 class LastTokenProblem:
-    """Find the leaf u that minimises the mean squared error of the expression (s̃, u) on the data, constants fitted.
+    """Find the leaf u that minimises the mean squared error of the expression (s̃, u) on the data, constants
+    fitted.
 
     u* = arg min_u  min_c 1/P Σᵢ (yᵢ − e_{(s̃,u)}(xᵢ; c))²,   X (P, D), y (P,), u over the leaves only.
 
@@ -55,7 +59,9 @@ class LastTokenProblem:
         prefix = tuple(self.prefix)
         for leaf in leaves:
             if leaf != CONSTANT and leaf not in VARIABLES[: X.shape[1]]:
-                raise ExpressionError(f"{leaf!r} cannot end an expression here: the leaves are C and x1 to x{X.shape[1]}.")
+                raise ExpressionError(
+                    f"{leaf!r} cannot end an expression here: the leaves are C and x1 to x{X.shape[1]}."
+                )
         if not is_valid((*prefix, CONSTANT)):
             raise ExpressionError("The sequence does not become an expression by adding one leaf.")
         for name, content in (("X", X), ("y", y), ("leaves", leaves), ("prefix", prefix)):
@@ -81,10 +87,11 @@ class LastTokenProblem:
 
 
 def or_free(formula: Formula) -> str:
-    """Step 1, the paper's local edits: at every ∨ the nearest left bracket around it becomes ¬(¬, and ∨ becomes ∧¬.
+    """Step 1, the paper's local edits: at every ∨ the nearest left bracket around it becomes ¬(¬, and ∨
+    becomes ∧¬.
 
-    (a∨b) = ¬(¬a∧¬b). The result leaves the paper's grammar, because its new ¬ have no brackets of their own; read it with
-    `parse(…, bare_not=True)`.
+    (a∨b) = ¬(¬a∧¬b). The result leaves the paper's grammar, because its new ¬ have no brackets of their own;
+    read it with `parse(…, bare_not=True)`.
 
     >>> or_free("(0∨(1∧1))")
     '¬(¬0∧¬(1∧1))'
@@ -148,22 +155,27 @@ def to_tokens(symbols: Symbols) -> Prefix:
 
 
 def pad_to(prefix: Prefix, length: int) -> Prefix:
-    """s̃ lengthened to exactly `length` tokens by factors x1 − x2 = 1; possible whenever both lengths are multiples of four.
+    """s̃ lengthened to exactly `length` tokens by factors x1 − x2 = 1; possible whenever both lengths are
+    multiples of four.
 
     >>> pad_to(("add", "mul", "x1", "x2"), 8)
     ('add', 'mul', 'sub', 'x1', 'x2', 'mul', 'x1', 'x2')
     """
     missing = length - len(prefix)
     if missing < 0 or missing % len(UNIT):
-        raise ValueError(f"Cannot pad {len(prefix)} tokens to {length}: only multiples of {len(UNIT)} can be added.")
+        raise ValueError(
+            f"Cannot pad {len(prefix)} tokens to {length}: only multiples of {len(UNIT)} can be added."
+        )
     return (*prefix[:1], *UNIT * (missing // len(UNIT)), *prefix[1:])
 
 
 def reduce_formula(text: Formula, length: int | None = None, n_variables: int = 2) -> LastTokenProblem:
-    """The whole reduction: a Boolean formula as a LastTokenProblem whose answer is x1 if it is 0 and x2 if it is 1.
+    """The whole reduction: a Boolean formula as a LastTokenProblem whose answer is x1 if it is 0 and x2 if it
+    is 1.
 
-    A malformed formula raises a ValueError with the position of the fault. With `length` the sequence is padded to exactly that
-    many tokens. Variables beyond x2 are 0 at both points, which no expression of the reduction reads.
+    A malformed formula raises a ValueError with the position of the fault. With `length` the sequence is
+    padded to exactly that many tokens. Variables beyond x2 are 0 at both points, which no expression of the
+    reduction reads.
 
     >>> reduce_formula("(0∨1)").solve()
     'x2'
@@ -177,17 +189,20 @@ def reduce_formula(text: Formula, length: int | None = None, n_variables: int = 
 
 
 def exact_losses(prefixes: Sequence[Prefix]) -> np.ndarray:
-    """Four times the losses of x1, x2 and C for many s̃ of the reduction at once, in integers: (N, 3) int64, no rounding.
+    """Four times the losses of x1, x2 and C for many s̃ of the reduction at once, in integers: (N, 3) int64,
+    no rounding.
 
-    Every (s̃, u) is evaluated in full at both points. C is additive here, so min_c of the mean squared residual is the variance of
-    the residuals: ((r₁ − r₂)/2)².
+    Every (s̃, u) is evaluated in full at both points. C is additive here, so min_c of the mean squared
+    residual is the variance of the residuals: ((r₁ − r₂)/2)².
 
     >>> exact_losses([reduce_formula("0").prefix, reduce_formula("1").prefix]).tolist()
     [[0, 4, 1], [4, 0, 1]]
     """
     codes = {"add": 0, "sub": 1, "mul": 2, "x1": 3, "x2": 4}
     ends = np.cumsum([len(prefix) for prefix in prefixes])
-    program = np.fromiter((codes[token] for prefix in prefixes for token in prefix), dtype=np.int8, count=ends[-1])
+    program = np.fromiter(
+        (codes[token] for prefix in prefixes for token in prefix), dtype=np.int8, count=ends[-1]
+    )
     return _exact_losses(program, ends, POINTS.astype(np.int64), VALUES.astype(np.int64))
 
 

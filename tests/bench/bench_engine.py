@@ -1,11 +1,12 @@
 """Speed of decoding and of the engine, as ratios measured in one run on this machine.
 
-1. Beam search with the key-value cache against the same search that reads the whole prefix again at every step (150 beams, 30 tokens).
-2. 150 problems together against one at a time.
-3. Rows per pass: what `nsr.search.decoding.ROWS` is chosen by.
+1. Beam search with the key-value cache against the same search that reads the whole prefix again at every
+step (150 beams, 30 tokens). 2. 150 problems together against one at a time. 3. Rows per pass: what
+`nsr.search.decoding.ROWS` is chosen by.
 
     python tests/bench/bench_engine.py [--problems 150]
 """
+
 import argparse
 import time
 from dataclasses import dataclass
@@ -14,16 +15,20 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from nsr.search import decoding
-from nsr.search.decoding import Complete, Job, complete
-from nsr.search.engine import solve, solve_all
+from nsr.data.problems import Problem
 from nsr.formulas.expressions import SIMPLIFIED
 from nsr.network.model import PUBLISHED, Config, Network
 from nsr.numbers.evaluation import fit_many
-from nsr.data.problems import Problem
+from nsr.search import decoding
+from nsr.search.decoding import Complete, Job, complete
+from nsr.search.engine import solve, solve_all
 from nsr.search.strategies import BeamSearch
 
-TEMPLATES = [("add", "sin", "x1", "mul", "C", "x2"), ("sub", "exp", "x1", "cos", "add", "C", "x1"), ("add", "x1", "tan", "mul", "C", "x2")]
+TEMPLATES = [
+    ("add", "sin", "x1", "mul", "C", "x2"),
+    ("sub", "exp", "x1", "cos", "add", "C", "x1"),
+    ("add", "x1", "tan", "mul", "C", "x2"),
+]
 
 
 @dataclass
@@ -62,7 +67,10 @@ def make_network(**options) -> Network:
 
 def make_problems(n: int) -> list[Problem]:
     rng = np.random.default_rng(0)
-    return [Problem.from_expression(TEMPLATES[i % 3], (rng.uniform(0.5, 2),), rng=rng, name=str(i), n_variables=5) for i in range(n)]
+    return [
+        Problem.from_expression(TEMPLATES[i % 3], (rng.uniform(0.5, 2),), rng=rng, name=str(i), n_variables=5)
+        for i in range(n)
+    ]
 
 
 def seconds(work, repeat: int = 1) -> float:
@@ -81,7 +89,9 @@ def cache_against_recomputing(label: str, network: Network) -> None:
     tokens = complete(network, SIMPLIFIED, memory, jobs)[1][0]
     cached = seconds(lambda: complete(network, SIMPLIFIED, memory, jobs), 3)
     again = seconds(lambda: complete(Recomputed(network), SIMPLIFIED, memory, jobs))
-    print(f"   {label}: cache {cached:.2f} s ({tokens / cached:,.0f} tokens/s), whole prefix again {again:.2f} s, ratio {again / cached:.1f}")
+    print(
+        f"   {label}: cache {cached:.2f} s ({tokens / cached:,.0f} tokens/s), whole prefix again {again:.2f} s, ratio {again / cached:.1f}"
+    )
 
 
 def main() -> None:
@@ -114,8 +124,10 @@ def main() -> None:
         alone = seconds(lambda: [solve(problem, strategy, model) for problem in few]) / len(few)
         fits = [(c.prefix, p.X, p.y) for p in few for c in solve(p, strategy, model).candidates]
         fitting = seconds(lambda: fit_many(fits)) / len(few)
-        print(f"   b = {beam_size:3d}, {len(some)} problems: together {1e3 * together:.1f} ms per problem, alone {1e3 * alone:.1f} ms, ratio "
-              f"{alone / together:.1f}; of these {1e3 * fitting:.1f} ms are fits, decoding alone: ratio {(alone - fitting) / (together - fitting):.1f}")
+        print(
+            f"   b = {beam_size:3d}, {len(some)} problems: together {1e3 * together:.1f} ms per problem, alone {1e3 * alone:.1f} ms, ratio "
+            f"{alone / together:.1f}; of these {1e3 * fitting:.1f} ms are fits, decoding alone: ratio {(alone - fitting) / (together - fitting):.1f}"
+        )
 
 
 if __name__ == "__main__":

@@ -1,25 +1,28 @@
-"""Fitting constants: solved problems and candidates per second on one core, against scipy's BFGS with numeric gradients.
+"""Fitting constants: solved problems and candidates per second on one core, against scipy's BFGS with numeric
+gradients.
 
-Problems are items of the generator with at least one constant, 100 points, and the true skeleton as the candidate. BFGS starts from
-exactly the vectors that our descents start from (so it profits from our search, whose time is counted as ours only), with its default
-tolerances. Its objective calls our own compiled interpreter with everything prepared, which is far faster than the lambdified sympy of
-the published code: the ratio is one of methods, not of interpreters. Times are CPU seconds of one thread, so a busy machine does not
+Problems are items of the generator with at least one constant, 100 points, and the true skeleton as the
+candidate. BFGS starts from exactly the vectors that our descents start from (so it profits from our search,
+whose time is counted as ours only), with its default tolerances. Its objective calls our own compiled
+interpreter with everything prepared, which is far faster than the lambdified sympy of the published code: the
+ratio is one of methods, not of interpreters. Times are CPU seconds of one thread, so a busy machine does not
 distort them. Ours stops at the first start that solves a problem; `all starts` is the same without this.
 
     python tests/bench/bench_fitting.py [--problems 500] [--starts 4]
 """
+
 import argparse
 import time
 
 import numpy as np
 from scipy.optimize import minimize
 
-from nsr.formulas.expressions import FULL, SIMPLIFIED
-from nsr.numbers.fitting import ENOUGH, SEARCHED, fit_program, measures
-from nsr.data.templates import sample_templates
 from nsr.data.items import TemplateBank, sample_items
-from nsr.numbers.interpreter import as_columns, prepare_program, run, stack_size
+from nsr.data.templates import sample_templates
+from nsr.formulas.expressions import FULL, SIMPLIFIED
 from nsr.numbers.evaluation import r2_score
+from nsr.numbers.fitting import ENOUGH, SEARCHED, fit_program, measures
+from nsr.numbers.interpreter import as_columns, prepare_program, run, stack_size
 
 WALL = 1e100  # what BFGS sees where the candidate is undefined
 
@@ -39,7 +42,9 @@ def problems(vocabulary, n: int, seed: int = 0) -> list[tuple]:
 def ours(program, K, X, y, starts: int, enough: float) -> tuple[float, np.ndarray]:
     """R² of our fit and the starts it used (starts, K)."""
     begun = np.empty((starts, K))
-    _, undefined, r2, _, used = fit_program(program, K, X, y, measures(y), 0, np.empty((0, K)), SEARCHED, enough, begun)
+    _, undefined, r2, _, used = fit_program(
+        program, K, X, y, measures(y), 0, np.empty((0, K)), SEARCHED, enough, begun
+    )
     return -np.inf if undefined else r2, begun[:used]
 
 
@@ -67,7 +72,10 @@ def measure(label: str, work, n: int) -> tuple[np.ndarray, float]:
     begin = time.thread_time()
     r2 = np.array([work(i) for i in range(n)])
     rate = n / (time.thread_time() - begin)
-    print(f"  {label:28}{np.mean(r2 > 0.99):>9.1%}{np.mean(r2 > 0.999999):>12.1%}{rate:>14.1f}{1000 / rate:>10.3f}", flush=True)
+    print(
+        f"  {label:28}{np.mean(r2 > 0.99):>9.1%}{np.mean(r2 > 0.999999):>12.1%}{rate:>14.1f}{1000 / rate:>10.3f}",
+        flush=True,
+    )
     return r2, rate
 
 
@@ -79,16 +87,28 @@ def main() -> None:
     for vocabulary in (SIMPLIFIED, FULL):
         drawn = problems(vocabulary, options.problems)
         starts = [ours(*problem, options.starts, -1.0)[1] for problem in drawn]  # also compiles
-        print(f"{vocabulary.name}: {len(drawn)} problems, {options.starts} starts, up to {max(K for _, K, _, _ in drawn)} constants")
+        print(
+            f"{vocabulary.name}: {len(drawn)} problems, {options.starts} starts, up to {max(K for _, K, _, _ in drawn)} constants"
+        )
         print(f"  {'':28}{'R²>0.99':>9}{'R²>0.999999':>12}{'per second':>14}{'ms each':>10}")
         r2, rate = measure("ours", lambda i: ours(*drawn[i], options.starts, ENOUGH)[0], len(drawn))
-        _, rate_all = measure("ours, all starts", lambda i: ours(*drawn[i], options.starts, -1.0)[0], len(drawn))
-        r2_bfgs, rate_bfgs = measure("BFGS, the same starts", lambda i: bfgs(*drawn[i], starts[i]), len(drawn))
+        _, rate_all = measure(
+            "ours, all starts", lambda i: ours(*drawn[i], options.starts, -1.0)[0], len(drawn)
+        )
+        r2_bfgs, rate_bfgs = measure(
+            "BFGS, the same starts", lambda i: bfgs(*drawn[i], starts[i]), len(drawn)
+        )
         rng = np.random.default_rng(1)
-        measure("BFGS, N(0, 1) starts", lambda i: bfgs(*drawn[i], rng.normal(size=(options.starts, drawn[i][1]))), len(drawn))
+        measure(
+            "BFGS, N(0, 1) starts",
+            lambda i: bfgs(*drawn[i], rng.normal(size=(options.starts, drawn[i][1]))),
+            len(drawn),
+        )
         more = [int(np.sum(r2 > t) - np.sum(r2_bfgs > t)) for t in (0.99, 0.999999)]
-        print(f"  bar: at least as many solved: {more[0]:+d} and {more[1]:+d}; at least 50 times the rate: {rate / rate_bfgs:.0f}, "
-              f"without stopping early {rate_all / rate_bfgs:.0f}")
+        print(
+            f"  bar: at least as many solved: {more[0]:+d} and {more[1]:+d}; at least 50 times the rate: {rate / rate_bfgs:.0f}, "
+            f"without stopping early {rate_all / rate_bfgs:.0f}"
+        )
 
 
 if __name__ == "__main__":

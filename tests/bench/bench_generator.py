@@ -1,12 +1,14 @@
-"""Templates and items per second on one core, against the published way: sympy parse and simplify, lambdify per item."""
+"""Templates and items per second on one core, against the published way: sympy parse and simplify, lambdify
+per item."""
+
 import time
 
 import numpy as np
 import sympy
 
-from nsr.formulas.expressions import FULL, SIMPLIFIED
-from nsr.data.templates import TreeRecipe, raw_draws, template_from
 from nsr.data.items import ItemRecipe, TemplateBank, sample_items
+from nsr.data.templates import TreeRecipe, raw_draws, template_from
+from nsr.formulas.expressions import FULL, SIMPLIFIED
 from nsr.formulas.notation import to_infix
 
 SYMBOLS = sympy.symbols("x1:6", real=True, nonzero=True)
@@ -14,8 +16,8 @@ NAMES = {s.name: s for s in SYMBOLS}
 
 
 def published_templates(raw: list) -> int:
-    """The published way: text, sympy's parser (which puts it into canonical form), simplify.  (It sets a limit of a second on
-    simplify; none is needed for the draws used here.)"""
+    """The published way: text, sympy's parser (which puts it into canonical form), simplify.  (It sets a
+    limit of a second on simplify; none is needed for the draws used here.)"""
     accepted = set()
     for prefix in raw:
         expression = sympy.simplify(sympy.parse_expr(to_infix(prefix), local_dict=NAMES))
@@ -61,14 +63,18 @@ def main() -> None:
         ours = n / seconds(lambda: [template_from(p) for p in raw_draws(n, recipe, np.random.default_rng(0))])
         raw = raw_draws(few, recipe, np.random.default_rng(1))
         theirs = few / seconds(lambda: published_templates(raw))
-        print(f"{vocabulary.name + ' raw draws to templates':34}{ours:12,.0f}{theirs:12,.1f}{ours / theirs:9,.0f}{100:6}")
+        print(
+            f"{vocabulary.name + ' raw draws to templates':34}{ours:12,.0f}{theirs:12,.1f}{ours / theirs:9,.0f}{100:6}"
+        )
 
         accepted = [t for t in map(template_from, raw_draws(4000, recipe, np.random.default_rng(2))) if t]
         bank = TemplateBank(dict.fromkeys(accepted), vocabulary)
         sample_items(bank, np.random.default_rng(0), 2, 100)  # compile
         ours = n / seconds(lambda: sample_items(bank, np.random.default_rng(3), n, 100))
         theirs = few / seconds(lambda: published_items(accepted[:few], np.random.default_rng(4), 100))
-        print(f"{vocabulary.name + ' items of 100 points':34}{ours:12,.0f}{theirs:12,.1f}{ours / theirs:9,.0f}{50:6}")
+        print(
+            f"{vocabulary.name + ' items of 100 points':34}{ours:12,.0f}{theirs:12,.1f}{ours / theirs:9,.0f}{50:6}"
+        )
 
 
 if __name__ == "__main__":

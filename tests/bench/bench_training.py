@@ -1,11 +1,15 @@
-"""Speed of a training step: the model's floating-point operations per second as a fraction of this machine's own matrix products.
+"""Speed of a training step: the model's floating-point operations per second as a fraction of this machine's
+own matrix products.
 
-    model FLOP = products of the forward pass × 3 (backward costs two more; one for the bits of the points, which need no gradient),
+    model FLOP = products of the forward pass × 3 (backward costs two more; one for the bits of the points,
+    which need no gradient),
                  counted from the sizes, the optimiser not included
-    ratio      = model FLOP / (seconds of a whole step, optimiser included) / (FLOP/s of a large float32 product, measured in turns with it)
+    ratio      = model FLOP / (seconds of a whole step, optimiser included) / (FLOP/s of a large float32
+               product, measured in turns with it)
 
-The same ratio by processor time leaves out what waiting for other programs costs; on an idle machine the two agree but for the waiting of
-our own threads for each other.  Run: python tests/bench/bench_training.py [threads]
+The same ratio by processor time leaves out what waiting for other programs costs; on an idle machine the two
+agree but for the waiting of our own threads for each other.  Run: python tests/bench/bench_training.py
+[threads]
 """
 
 import os
@@ -24,17 +28,22 @@ from nsr.network.optimisers import make_optimisers
 
 
 def model_flop(c: Config, batch: int, points: int, tokens: int) -> float:
-    """Multiply–adds ×2 of every matrix product of one step, as the formulas are written (no shortcut subtracted)."""
+    """Multiply–adds ×2 of every matrix product of one step, as the formulas are written (no shortcut
+    subtracted)."""
     h, m, s = c.width, c.inducing, c.seeds
     bits = 16 * (c.n_variables + 1)
 
-    def set_attention(queries: int, sources: int, query_width: int = h, source_width: int = h, shared: bool = False) -> int:
+    def set_attention(
+        queries: int, sources: int, query_width: int = h, source_width: int = h, shared: bool = False
+    ) -> int:
         project = (0 if shared else queries * query_width * h) + 2 * sources * source_width * h
         feed = 2 * queries * h * c.encoder_feedforward if c.encoder_feedforward else queries * h * h
         return project + 2 * queries * sources * h + feed
 
     total = 0 if c.norm == "post" else points * bits * h
-    no_gradient = points * bits * (3 * h if c.norm == "post" else h)  # queries, keys and values of the first block, or the embedding
+    no_gradient = (
+        points * bits * (3 * h if c.norm == "post" else h)
+    )  # queries, keys and values of the first block, or the embedding
     for block in range(c.encoder_blocks):
         width = bits if c.norm == "post" and block == 0 else h
         total += set_attention(m, points, h, width, shared=True) + set_attention(points, m, width, h)
@@ -58,11 +67,27 @@ def machine_flops(size: int = 2048, repeats: int = 3) -> np.ndarray:
     return repeats * 2 * size**3 / (clocks() - start)
 
 
-def measure(name: str, config: Config, optimiser: str, batch: int, points: int, tokens: int, goal: float, rounds: int = 7, steps: int = 3) -> None:
+def measure(
+    name: str,
+    config: Config,
+    optimiser: str,
+    batch: int,
+    points: int,
+    tokens: int,
+    goal: float,
+    rounds: int = 7,
+    steps: int = 3,
+) -> None:
     torch.manual_seed(0)
     network = Network(config)
-    learn, optimisers = Learner(Objective(network), Place(torch.device("cpu"))), make_optimisers(network, optimiser, 1e-4)
-    x, ids = torch.randn(batch, points, config.n_variables + 1), torch.randint(5, config.vocabulary, (batch, tokens + 1))
+    learn, optimisers = (
+        Learner(Objective(network), Place(torch.device("cpu"))),
+        make_optimisers(network, optimiser, 1e-4),
+    )
+    x, ids = (
+        torch.randn(batch, points, config.n_variables + 1),
+        torch.randint(5, config.vocabulary, (batch, tokens + 1)),
+    )
 
     def step() -> None:
         learn((x, ids[:, :-1], ids[:, 1:], None), 1 / ids[:, 1:].numel())
@@ -93,7 +118,9 @@ def measure(name: str, config: Config, optimiser: str, batch: int, points: int, 
 def main() -> None:
     torch.set_num_threads(int(sys.argv[1]) if len(sys.argv) > 1 else min(2, os.cpu_count() or 1))
     torch.set_flush_denormal(True)
-    print(f"{torch.get_num_threads()} threads, matrix products at {machine_flops(repeats=8)[0] / 1e9:.0f} GFLOP/s")
+    print(
+        f"{torch.get_num_threads()} threads, matrix products at {machine_flops(repeats=8)[0] / 1e9:.0f} GFLOP/s"
+    )
     laptop = Config(vocabulary=18)
     measure("laptop", laptop, "muon", batch=128, points=40, tokens=12, goal=0.45)
     measure("laptop", laptop, "adamw", batch=128, points=40, tokens=12, goal=0.45)

@@ -3,9 +3,10 @@
     python tests/golden/make.py            # compare everything with the files beside this script, bit for bit
     python tests/golden/make.py --write    # write them anew, after a change that was meant
 
-`tests/test_golden.py` compares a part of it in every test run. Floats are written with all digits; another kind of processor may round
-some of them differently, so the test allows for that, and this script does not.
+`tests/test_golden.py` compares a part of it in every test run. Floats are written with all digits; another
+kind of processor may round some of them differently, so the test allows for that, and this script does not.
 """
+
 import csv
 import hashlib
 import io
@@ -17,25 +18,29 @@ from pathlib import Path
 
 import numpy as np
 
+from nsr.book.run_records import REFERENCE
+from nsr.data.items import TemplateBank, sample_items
+from nsr.data.templates import TreeRecipe, draw_templates
 from nsr.data.test_sets import test_set
 from nsr.evidence.novelty import TrainingSet
-from nsr.formulas.equivalence import family, template_of
-from nsr.numbers.fingerprints import fingerprint
-from nsr.network.checkpoints import load
-from nsr.search.engine import solve_all
-from nsr.formulas.expressions import CONSTANT, FULL, SIMPLIFIED
-from nsr.data.templates import TreeRecipe, draw_templates
-from nsr.data.items import TemplateBank, sample_items
-from nsr.formulas.notation import to_infix
-from nsr.book.run_records import REFERENCE
 from nsr.formulas.constant_places import saturate
+from nsr.formulas.equivalence import family, template_of
+from nsr.formulas.expressions import CONSTANT, FULL, SIMPLIFIED
+from nsr.formulas.notation import to_infix
+from nsr.network.checkpoints import load
 from nsr.network.recipes import read_settings
-from nsr.search.strategies.names import MAKERS, by_name, kind_of
 from nsr.network.training import train
+from nsr.numbers.fingerprints import fingerprint
+from nsr.search.engine import solve_all
+from nsr.search.strategies.names import MAKERS, by_name, kind_of
 
 HERE = Path(__file__).parent
 PROBLEMS = 40
-SMALLEST = {"tpsr": 1, "gvs+tpsr": 1, "families+tpsr": 1}  # beams of 1 where a search is long; 5 for all others
+SMALLEST = {
+    "tpsr": 1,
+    "gvs+tpsr": 1,
+    "families+tpsr": 1,
+}  # beams of 1 where a search is long; 5 for all others
 COLUMNS = ("strategy", "problem", "answer", "r2", "novel", "candidates", "tokens")
 
 
@@ -58,7 +63,25 @@ def answers(name: str, n: int = PROBLEMS) -> list[dict[str, str]]:
         found = result.answer
         text = "" if found is None else to_infix(found.prefix, found.constants or None)
         novel = training.novelty(found and found.prefix)["novel"]
-        rows.append(dict(zip(COLUMNS, map(str, (name, result.problem.name, text, repr(float(result.r2)), novel, result.n_candidates, result.n_tokens)))))
+        rows.append(
+            dict(
+                zip(
+                    COLUMNS,
+                    map(
+                        str,
+                        (
+                            name,
+                            result.problem.name,
+                            text,
+                            repr(float(result.r2)),
+                            novel,
+                            result.n_candidates,
+                            result.n_tokens,
+                        ),
+                    ),
+                )
+            )
+        )
     return rows
 
 
@@ -83,7 +106,11 @@ def formulas(name: str, most: int | None = None) -> dict[str, list[str]]:
     }
 
 
-FORMULAS = {"nesymres": None, "t4sr": None, "full": 20_000}  # full has 363,000; every network of its kind has the same
+FORMULAS = {
+    "nesymres": None,
+    "t4sr": None,
+    "full": 20_000,
+}  # full has 363,000; every network of its kind has the same
 
 
 def draws() -> dict[str, list[str]]:
@@ -92,8 +119,14 @@ def draws() -> dict[str, list[str]]:
     for vocabulary in (SIMPLIFIED, FULL):
         templates = draw_templates(2000, TreeRecipe(vocabulary), seed=7)
         items = sample_items(TemplateBank(templates, vocabulary), np.random.default_rng(7), 2000, n_points=20)
-        lines = [(items.prefix(i), items.values(i), items.X[i].tolist(), items.y[i].tolist()) for i in range(len(items))]
-        found |= {f"templates {vocabulary.name}": in_thousands(templates), f"items {vocabulary.name}": in_thousands(lines)}
+        lines = [
+            (items.prefix(i), items.values(i), items.X[i].tolist(), items.y[i].tolist())
+            for i in range(len(items))
+        ]
+        found |= {
+            f"templates {vocabulary.name}": in_thousands(templates),
+            f"items {vocabulary.name}": in_thousands(lines),
+        }
     return found
 
 
@@ -112,7 +145,10 @@ def weights_of(folder: Path) -> str:
     from safetensors.numpy import load_file
 
     tensors = load_file(folder / "weights.safetensors")
-    return digest((name, tensors[name].dtype, tensors[name].shape, tensors[name].tobytes().hex()) for name in sorted(tensors))
+    return digest(
+        (name, tensors[name].dtype, tensors[name].shape, tensors[name].tobytes().hex())
+        for name in sorted(tensors)
+    )
 
 
 def verdicts() -> dict[str, str]:

@@ -1,4 +1,6 @@
-"""Test-time strategies: each is a frozen dataclass whose `search` reads like its algorithm for one problem (see nsr.search.engine)."""
+"""Test-time strategies: each is a frozen dataclass whose `search` reads like its algorithm for one problem
+(see nsr.search.engine)."""
+
 from nsr.search.strategies.beam import BeamSearch
 from nsr.search.strategies.families import Families
 from nsr.search.strategies.gvs import GVS

@@ -1,4 +1,5 @@
 """Beam search: the default decoding of NeSymReS, and the yardstick of every other strategy."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -7,9 +8,9 @@ from typing import Literal
 import numpy as np
 
 from nsr.formulas.equivalence import canonical
+from nsr.formulas.expressions import is_valid
 from nsr.search.decoding import MAX_LEN, Complete
 from nsr.search.engine import Search, View
-from nsr.formulas.expressions import is_valid
 from nsr.search.oracle import Verify
 
 
@@ -17,8 +18,8 @@ from nsr.search.oracle import Verify
 class BeamSearch:
     """Write the `beam_size` most likely expressions, fit their constants, answer with the one that fits best.
 
-    `masked=False` decodes without the grammar, as the published code does; `unique` drops outputs that are the same expression in
-    another order before they are fitted. The rest are the options of `Complete`.
+    `masked=False` decodes without the grammar, as the published code does; `unique` drops outputs that are
+    the same expression in another order before they are fitted. The rest are the options of `Complete`.
     """
 
     beam_size: int = 5
@@ -34,8 +35,14 @@ class BeamSearch:
         return "beam"
 
     def search(self, view: View, rng: np.random.Generator) -> Search:
-        hypotheses = yield Complete((), self.beam_size, length_penalty=self.length_penalty, masked=self.masked, stop=self.stop,
-                                    max_len=self.max_len)
+        hypotheses = yield Complete(
+            (),
+            self.beam_size,
+            length_penalty=self.length_penalty,
+            masked=self.masked,
+            stop=self.stop,
+            max_len=self.max_len,
+        )
         if self.unique:
             first = {canonical(h.prefix) if is_valid(h.prefix) else h.prefix: h for h in reversed(hypotheses)}
             hypotheses = [h for h in hypotheses if h in first.values()]

@@ -1,10 +1,13 @@
-"""Families: verify a template with all the constants it may carry, then take out those that the data do not ask for.
+"""Families: verify a template with all the constants it may carry, then take out those that the data do not
+ask for.
 
-A network writes constants where it happens to; whether they stand where the data want them is luck, and a wrong place fails like a
-wrong structure.  So each candidate is stripped to its template, the template is saturated (a free constant wherever the generator may
-place one) and fitted once: that one verification is at least as good as every placement of constants.  The best family is then pruned
-(nsr.search.pruning), and what is left is the answer.
+A network writes constants where it happens to; whether they stand where the data want them is luck, and a
+wrong place fails like a wrong structure.  So each candidate is stripped to its template, the template is
+saturated (a free constant wherever the generator may place one) and fitted once: that one verification is at
+least as good as every placement of constants.  The best family is then pruned (nsr.search.pruning), and what
+is left is the answer.
 """
+
 from __future__ import annotations
 
 import math
@@ -15,15 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from nsr.formulas.constant_places import saturate
 from nsr.formulas.equivalence import canonical, template_of
-from nsr.search.engine import Search, Strategy, View
 from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Template, fold, is_valid
+from nsr.numbers.initial_guesses import FACTOR, WIDEST, analyse
 from nsr.numbers.interpreter import prepare_program
+from nsr.numbers.simplification import is_strained
+from nsr.search.engine import Search, Strategy, View
 from nsr.search.oracle import NOISE, Candidate, Verify
 from nsr.search.pruning import PRICE, cost, prune, simplest
-from nsr.numbers.simplification import is_strained
-from nsr.formulas.constant_places import saturate
-from nsr.numbers.initial_guesses import FACTOR, WIDEST, analyse
 from nsr.search.strategies.beam import BeamSearch
 
 FACTORS = (0.3, 3.0)  # where a factor starts besides 1, one constant at a time ...
@@ -32,9 +35,11 @@ SHIFTS = (-0.5, 0.5)  # ... and a summand besides 0, in half periods where it is
 
 @lru_cache(maxsize=65536)
 def family_of(template: Template, shifted: bool = False) -> Prefix:
-    """The saturated template without constants that say the same twice: in exp(C + …) the factor before exp does what the summand does.
+    """The saturated template without constants that say the same twice: in exp(C + …) the factor before exp
+    does what the summand does.
 
-    By the paper's text a summand stands beside a variable only. `shifted` families have one before the whole formula in any case.
+    By the paper's text a summand stands beside a variable only. `shifted` families have one before the whole
+    formula in any case.
 
     >>> family_of(("exp", "x1"))
     ('mul', 'C', 'exp', 'mul', 'C', 'x1')
@@ -68,6 +73,7 @@ def alike(template: Template) -> tuple:
     >>> alike(("cos", "exp", "x1")) == alike(("sin", "exp", "x1"))  # no constant may stand beside exp(x1)
     False
     """
+
     def visit(token: str, i: int, *args: tuple) -> tuple:
         """A sum as the sorted tuple of its terms, a term as a string."""
         if token in ("add", "sub"):
@@ -90,32 +96,40 @@ def key_of(prefix: Prefix, families: bool = True) -> tuple:
 
 # ----------------------------------------------------------------------------------------------------------------- a search's book
 
+
 @dataclass
 class Book:
-    """What one search has verified: each family once, and its answer so far, which is always a pruned one if there is any.
+    """What one search has verified: each family once, and its answer so far, which is always a pruned one if
+    there is any.
 
-    A family that was verified before is known and asks nothing of the oracle; everything else, the refits of pruning included, is
-    counted.  `families=False` verifies expressions as they are and prunes nothing: the ablation.
+    A family that was verified before is known and asks nothing of the oracle; everything else, the refits of
+    pruning included, is counted.  `families=False` verifies expressions as they are and prunes nothing: the
+    ablation.
     """
 
     view: View
     starts: int = 2
     price: float = PRICE
     families: bool = True
-    known: dict[tuple, Candidate] = field(default_factory=dict)  # family (see `alike`) → its verification, all constants present
+    known: dict[tuple, Candidate] = field(
+        default_factory=dict
+    )  # family (see `alike`) → its verification, all constants present
     template: dict[tuple, Prefix] = field(default_factory=dict)  # family → the template that stood for it
     loss: dict[tuple, float] = field(default_factory=dict)  # family → what a local search makes of it
     pruned: float = -math.inf  # R² of the last family that was pruned
 
     @property
     def shifted(self) -> bool:
-        """Whether a formula may be shifted as a whole: in practice, where all operators are; not in the paper's controlled setting."""
+        """Whether a formula may be shifted as a whole: in practice, where all operators are; not in the
+        paper's controlled setting."""
         return "div" in self.view.vocabulary.operators
 
     def key(self, prefix: Prefix) -> tuple:
         return key_of(prefix, self.families)
 
-    def request(self, prefixes: Sequence[Prefix], log_probs: Sequence[float] | None, note: str) -> tuple[Verify | None, list[tuple]]:
+    def request(
+        self, prefixes: Sequence[Prefix], log_probs: Sequence[float] | None, note: str
+    ) -> tuple[Verify | None, list[tuple]]:
         """A verification of those that are new (None if all are known), and which these are."""
         new: dict[tuple, tuple] = {}
         for j, prefix in enumerate(prefixes):
@@ -123,17 +137,26 @@ class Book:
             if key in self.known or key in new:
                 continue
             self.template[key] = template_of(prefix) if is_valid(prefix) and self.families else prefix
-            whole = family_of(self.template[key], self.shifted) if is_valid(prefix) and self.families else prefix
+            whole = (
+                family_of(self.template[key], self.shifted) if is_valid(prefix) and self.families else prefix
+            )
             start = starts_of(whole) if is_valid(prefix) and self.families else ()
             new[key] = whole, log_probs[j] if log_probs else math.nan, start or None
-        return Verify(*zip(*new.values()), starts=self.starts if self.families else 4, note=note) if new else None, list(new)
+        return Verify(
+            *zip(*new.values()), starts=self.starts if self.families else 4, note=note
+        ) if new else None, list(new)
 
-    def note_down(self, prefixes: Sequence[Prefix], keys: list[tuple], candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Remember what was verified; one candidate per prefix, with its own tokens and the scores of its family."""
+    def note_down(
+        self, prefixes: Sequence[Prefix], keys: list[tuple], candidates: Sequence[Candidate]
+    ) -> list[Candidate]:
+        """Remember what was verified; one candidate per prefix, with its own tokens and the scores of its
+        family."""
         self.known.update(zip(keys, candidates))
         return [replace(self.known[self.key(prefix)], prefix=prefix, constants=()) for prefix in prefixes]
 
-    def verify(self, prefixes: Sequence[Prefix], log_probs: Sequence[float] | None = None, note: str = "") -> Generator[Any, Any, list[Candidate]]:
+    def verify(
+        self, prefixes: Sequence[Prefix], log_probs: Sequence[float] | None = None, note: str = ""
+    ) -> Generator[Any, Any, list[Candidate]]:
         """Verify expressions as families, prune the best if it is new."""
         request, keys = self.request(prefixes, log_probs, note)
         found = (yield from self.drafts([request]))[0] if request else []
@@ -152,7 +175,9 @@ class Book:
                 oracle.best = best
                 del oracle.trace[length:]
 
-    def verified(self, steps: Generator[Verify, list[Candidate], Candidate]) -> Generator[Any, Any, Candidate]:
+    def verified(
+        self, steps: Generator[Verify, list[Candidate], Candidate]
+    ) -> Generator[Any, Any, Candidate]:
         """What a pruning comes to, its verifications answered by the engine."""
         answer = None
         while True:
@@ -169,14 +194,21 @@ class Book:
 
     @property
     def solved(self) -> bool:
-        """Nothing is left to explain, and if that is due to the rounding of y, the answer is a formula without constants."""
+        """Nothing is left to explain, and if that is due to the rounding of y, the answer is a formula
+        without constants."""
         best, answer = self.best, self.view.oracle.best
         if best is None:
             return False
-        return 1.0 - best.r2 <= NOISE or 1.0 - best.r2 <= self.view.problem.floor and answer is not None and not answer.constants
+        return (
+            1.0 - best.r2 <= NOISE
+            or 1.0 - best.r2 <= self.view.problem.floor
+            and answer is not None
+            and not answer.constants
+        )
 
     def settle(self, least: float | None = None) -> Generator[Any, Any, None]:
-        """Prune the best family if it explains more than the last one that was pruned, by at least what a constant has to."""
+        """Prune the best family if it explains more than the last one that was pruned, by at least what a
+        constant has to."""
         best, P = self.best, len(self.view.problem.y)
         if best is None or not self.families:
             return
@@ -194,12 +226,15 @@ class Book:
 
 # ----------------------------------------------------------------------------------------------------------------- the strategy
 
+
 @dataclass(frozen=True)
 class Families:
-    """Any strategy with its candidates verified as families: `Families()`, `Families(TPSR())`, `Families(GVS())`.
+    """Any strategy with its candidates verified as families: `Families()`, `Families(TPSR())`,
+    `Families(GVS())`.
 
-    The inner strategy is told the fit of the whole family for each expression that it asks about, so rewards and pools see it too.
-    `starts` are the fit's own besides the ones around the identity; `price` is what a constant has to be worth (see nsr.search.pruning).
+    The inner strategy is told the fit of the whole family for each expression that it asks about, so rewards
+    and pools see it too. `starts` are the fit's own besides the ones around the identity; `price` is what a
+    constant has to be worth (see nsr.search.pruning).
     """
 
     inner: Strategy = BeamSearch(5)
@@ -230,9 +265,15 @@ class Families:
         yield from book.settle(0.0)
 
     def ask(self, book: Book, asked: list[Any]) -> Generator[Any, Any, list[Any]]:
-        """Pass requests on, verifications as families, and the answers back in the terms of the one who asked."""
-        passed = [book.request(r.prefixes, r.log_probs, r.note) if isinstance(r, Verify) else (r, []) for r in asked]
+        """Pass requests on, verifications as families, and the answers back in the terms of the one who
+        asked."""
+        passed = [
+            book.request(r.prefixes, r.log_probs, r.note) if isinstance(r, Verify) else (r, []) for r in asked
+        ]
         sent = [request for request, _ in passed if request is not None]
         got = iter((yield from book.drafts(sent)) if sent else [])
         answers = [next(got) if request is not None else [] for request, _ in passed]
-        return [book.note_down(r.prefixes, keys, a) if isinstance(r, Verify) else a for r, (_, keys), a in zip(asked, passed, answers)]
+        return [
+            book.note_down(r.prefixes, keys, a) if isinstance(r, Verify) else a
+            for r, (_, keys), a in zip(asked, passed, answers)
+        ]

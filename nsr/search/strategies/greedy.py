@@ -1,4 +1,6 @@
-"""Greedy decoding: the one formula that the network finds most likely, token by token, as transformer4sr answers."""
+"""Greedy decoding: the one formula that the network finds most likely, token by token, as transformer4sr
+answers."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -13,10 +15,11 @@ from nsr.search.oracle import Verify
 
 @dataclass(frozen=True)
 class Greedy:
-    """Write the most likely token until the tree closes; there is one candidate, and its constants are fitted.
+    """Write the most likely token until the tree closes; there is one candidate, and its constants are
+    fitted.
 
-    The grammar mask ends a closed tree whatever the network thinks, as the published decoder (which has no END) does; a tree that would
-    outgrow `max_len` is forced to close.
+    The grammar mask ends a closed tree whatever the network thinks, as the published decoder (which has no
+    END) does; a tree that would outgrow `max_len` is forced to close.
     """
 
     max_len: int = MAX_TOKENS

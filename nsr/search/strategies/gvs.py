@@ -1,15 +1,20 @@
-"""NSR-gvs, neural symbolic regression guided by verified subtrees: prompts made of what the better predictions were made of.
+"""NSR-gvs, neural symbolic regression guided by verified subtrees: prompts made of what the better
+predictions were made of.
 
 The state s_t is a pool of tuples (subtree e′, verification score z, count c). In iteration t = 1 … T
 
-    prompt      k best subtrees of the pool, without those with z < z_thres, and k_rand subtrees of random expressions of p_E;
+    prompt      k best subtrees of the pool, without those with z < z_thres, and k_rand subtrees of random
+                expressions of p_E;
                 from both together, draw uniformly until their length exceeds l_t ~ U{0 … ⌊15.58 + 0.42 t⌋}   (t = 1: no prompt)
-    predict     let the network complete the prompt, by beam search (b = 5) or any other strategy, and verify:  R
-    update      every subtree of the prediction that is new enters with (e′, R, 1), the others become (e′, (cz + R)/(c + 1), c + 1)
+    predict     let the network complete the prompt, by beam search (b = 5) or any other strategy, and verify:
+                R
+    update      every subtree of the prediction that is new enters with (e′, R, 1), the others become (e′, (cz
+                + R)/(c + 1), c + 1)
 
-and the answer is the best candidate of all iterations. The rule for new subtrees is that of the text: the printed algorithm has none,
-and its pool would stay empty for ever.
+and the answer is the best candidate of all iterations. The rule for new subtrees is that of the text: the
+printed algorithm has none, and its pool would stay empty for ever.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
@@ -19,11 +24,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from nsr.formulas.equivalence import canonical
-from nsr.search.engine import Search, Strategy, View
-from nsr.formulas.expressions import Prefix, subtrees, variables
-from nsr.data.templates import TreeRecipe, draw_templates
 from nsr.data.items import TemplateBank, sample_items
+from nsr.data.templates import TreeRecipe, draw_templates
+from nsr.formulas.equivalence import canonical
+from nsr.formulas.expressions import Prefix, subtrees, variables
+from nsr.search.engine import Search, Strategy, View
 from nsr.search.oracle import Candidate, Verify
 from nsr.search.strategies.beam import BeamSearch
 
@@ -62,17 +67,19 @@ class Iteration:
 
 @dataclass(frozen=True)
 class GVS:
-    """NSR-gvs around a predictor: `GVS()` is the paper's with beam search, `GVS(TPSR())` its combination with tree search.
+    """NSR-gvs around a predictor: `GVS()` is the paper's with beam search, `GVS(TPSR())` its combination with
+    tree search.
 
-    What the paper leaves open:
-    `identity`  when two subtrees are one: "skeleton", the same tokens with C for any constant, or "canonical", up to the order of terms
-    `floor`     R² is clipped to [floor, 1] before it is averaged: one failure (−∞) would otherwise ban x1 for ever
-    `updates`   which verified outputs of the predictor update the pool: its "best" one (the prediction ê), or "all"
+    What the paper leaves open: `identity`  when two subtrees are one: "skeleton", the same tokens with C for
+    any constant, or "canonical", up to the order of terms `floor`     R² is clipped to [floor, 1] before it
+    is averaged: one failure (−∞) would otherwise ban x1 for ever `updates`   which verified outputs of the
+    predictor update the pool: its "best" one (the prediction ê), or "all"
     `whole`     whether a prediction counts as a subtree of itself; the text says "all subtree expressions"
     `markers`   whether the two partition tokens of a subtree count in its length l_max and l_t
-    `room`      positions of the decoder that are kept for the expression; the last subtrees of a prompt that needs more are dropped
-    Ablations: `k_rand=0` no random subtrees, `k=0` no verified ones, `threshold=-math.inf` no threshold, `shuffled=True` random scores.
-    `watch` is called with an `Iteration` after each one.
+    `room`      positions of the decoder that are kept for the expression; the last subtrees of a prompt that
+                needs more are dropped Ablations: `k_rand=0` no random subtrees, `k=0` no verified ones,
+                `threshold=-math.inf` no threshold, `shuffled=True` random scores. `watch` is called with an
+                `Iteration` after each one.
     """
 
     predictor: Strategy = BeamSearch(5)
@@ -112,32 +119,55 @@ class GVS:
         pool: dict[Prefix, Entry] = {}
         for t in range(1, self.iterations + 1):
             limit = int(rng.integers(int(self.l_start + self.l_slope * t) + 1))
-            prompt = () if t == 1 else self.prompt(self.suggestions(pool, view, rng), limit, view.positions, rng)
+            prompt = (
+                () if t == 1 else self.prompt(self.suggestions(pool, view, rng), limit, view.positions, rng)
+            )
             outputs = yield from predict(self.predictor, view, rng.spawn(1)[0], prompt, f"iteration {t}")
             for candidate in outputs[:1] if self.updates == "best" else outputs:
                 self.update(pool, candidate)
             if self.watch:
                 best = outputs[0] if outputs else Candidate(())
                 ranked = tuple(sorted(pool.values(), key=lambda entry: -entry.score))
-                self.watch(Iteration(view.problem.name, t, limit, prompt, best.prefix, self.clipped(best.r2), ranked,
-                                     tuple(outputs)))
+                self.watch(
+                    Iteration(
+                        view.problem.name,
+                        t,
+                        limit,
+                        prompt,
+                        best.prefix,
+                        self.clipped(best.r2),
+                        ranked,
+                        tuple(outputs),
+                    )
+                )
 
     # ------------------------------------------------------------------------------------------------------------- policy
 
-    def suggestions(self, pool: dict[Prefix, Entry], view: View, rng: np.random.Generator) -> list[Suggestion]:
-        """E′_topk ∪ E′_rand: the best subtrees above the threshold, and random ones; without those that are too long."""
+    def suggestions(
+        self, pool: dict[Prefix, Entry], view: View, rng: np.random.Generator
+    ) -> list[Suggestion]:
+        """E′_topk ∪ E′_rand: the best subtrees above the threshold, and random ones; without those that are
+        too long."""
         scores = [entry.score for entry in pool.values()]
         if self.shuffled:
             scores = rng.permutation(scores).tolist()
         top = sorted(zip(scores, pool), key=lambda pair: -pair[0])[: self.k]  # among equals the older
         verified = [Suggestion(tree, "pool") for score, tree in top if score >= self.threshold]
         recipe = TreeRecipe(view.vocabulary, self.min_operators, self.max_operators)
-        random = [Suggestion(tree, "random") for tree in random_subtrees(self.k_rand, recipe, view.problem.n_variables, rng)]
-        merged = {suggestion.subtree: suggestion for suggestion in [*random, *verified]}  # in both: it counts as verified
+        random = [
+            Suggestion(tree, "random")
+            for tree in random_subtrees(self.k_rand, recipe, view.problem.n_variables, rng)
+        ]
+        merged = {
+            suggestion.subtree: suggestion for suggestion in [*random, *verified]
+        }  # in both: it counts as verified
         return [suggestion for tree, suggestion in merged.items() if self.length(tree) <= self.l_max]
 
-    def prompt(self, suggestions: list[Suggestion], limit: int, positions: int, rng: np.random.Generator) -> tuple[Suggestion, ...]:
-        """Draw without replacement until the total length exceeds the limit; drop what the decoder has no positions for."""
+    def prompt(
+        self, suggestions: list[Suggestion], limit: int, positions: int, rng: np.random.Generator
+    ) -> tuple[Suggestion, ...]:
+        """Draw without replacement until the total length exceeds the limit; drop what the decoder has no
+        positions for."""
         chosen, total = [], 0
         for i in rng.permutation(len(suggestions)):
             if total > limit:
@@ -154,7 +184,8 @@ class GVS:
     # --------------------------------------------------------------------------------------------------------- transition
 
     def update(self, pool: dict[Prefix, Entry], candidate: Candidate) -> None:
-        """Let the score of every subtree of a candidate be the mean reward of all candidates that contained it.
+        """Let the score of every subtree of a candidate be the mean reward of all candidates that contained
+        it.
 
         >>> pool = {}
         >>> for r2 in (0.9, 0.3):
@@ -163,7 +194,9 @@ class GVS:
         Entry(subtree=('x1',), score=0.6, count=2)
         """
         reward = self.clipped(candidate.r2)
-        for tree in dict.fromkeys(map(IDENTITY[self.identity], pieces(candidate.prefix)[0 if self.whole else 1 :])):
+        for tree in dict.fromkeys(
+            map(IDENTITY[self.identity], pieces(candidate.prefix)[0 if self.whole else 1 :])
+        ):
             _, z, c = pool.get(tree, Entry(tree, 0.0, 0))
             pool[tree] = Entry(tree, (c * z + reward) / (c + 1), c + 1)
 
@@ -171,15 +204,19 @@ class GVS:
         return min(1.0, max(self.floor, r2))
 
 
-def predict(predictor: Strategy, view: View, rng: np.random.Generator, prompt: Iterable[Suggestion],
-            note: str) -> Generator[Any, Any, list[Candidate]]:
-    """Run a strategy with a prompt before everything it asks the network: its candidates, the one it answers with first.
+def predict(
+    predictor: Strategy, view: View, rng: np.random.Generator, prompt: Iterable[Suggestion], note: str
+) -> Generator[Any, Any, list[Candidate]]:
+    """Run a strategy with a prompt before everything it asks the network: its candidates, the one it answers
+    with first.
 
     The strategy knows nothing of prompts: they are added to its requests on their way to the engine.
     """
     prompt = tuple(prompt)
     trees = tuple(suggestion.subtree for suggestion in prompt)
-    note += "".join(f", {n} {source}" for source in ("pool", "random") if (n := sum(s.source == source for s in prompt)))
+    note += "".join(
+        f", {n} {source}" for source in ("pool", "random") if (n := sum(s.source == source for s in prompt))
+    )
     steps, answer, found = predictor.search(view, rng), None, {}
 
     def prompted(request):
@@ -190,7 +227,11 @@ def predict(predictor: Strategy, view: View, rng: np.random.Generator, prompt: I
             asked = steps.send(answer)
         except StopIteration as end:
             ranked = sorted(found.values(), key=lambda candidate: candidate.key)
-            return ranked if end.value is None else [end.value, *(c for c in ranked if c.prefix != end.value.prefix)]
+            return (
+                ranked
+                if end.value is None
+                else [end.value, *(c for c in ranked if c.prefix != end.value.prefix)]
+            )
         single = not isinstance(asked, list)
         answers = yield [prompted(request) for request in ([asked] if single else asked)]
         for request, candidates in zip([asked] if single else asked, answers):
@@ -200,6 +241,7 @@ def predict(predictor: Strategy, view: View, rng: np.random.Generator, prompt: I
 
 
 # --------------------------------------------------------------------------------------------------------------- subtrees
+
 
 @lru_cache(maxsize=65536)
 def pieces(prefix: Prefix) -> tuple[Prefix, ...]:
@@ -217,12 +259,15 @@ def pieces(prefix: Prefix) -> tuple[Prefix, ...]:
 @lru_cache(maxsize=8)
 def random_expressions(recipe: TreeRecipe) -> tuple[Prefix, ...]:
     """Expressions of p_E with constants, drawn once the way training items are."""
-    bank = TemplateBank(draw_templates(BANK, recipe, seed=2_000_003), recipe.vocabulary)  # a stream that nothing else draws from
+    bank = TemplateBank(
+        draw_templates(BANK, recipe, seed=2_000_003), recipe.vocabulary
+    )  # a stream that nothing else draws from
     return tuple(sample_items(bank, np.random.default_rng(0), BANK, n_points=2).targets())
 
 
 def random_subtrees(n: int, recipe: TreeRecipe, n_variables: int, rng: np.random.Generator) -> list[Prefix]:
-    """One proper subtree, uniformly, of each of n random expressions, where it uses the problem's variables only."""
+    """One proper subtree, uniformly, of each of n random expressions, where it uses the problem's variables
+    only."""
     if n == 0:
         return []
     expressions = random_expressions(recipe)

@@ -1,15 +1,18 @@
 """Verified local search: from the best verified families, single edits, where the network points.
 
     start     the families of the network's beam (or of random templates of p_E)
-    choose    the family with the smallest  ln(1 − R²) + patience · (times it was edited before),  R² of compressed values
+    choose    the family with the smallest  ln(1 − R²) + patience · (times it was edited before),  R² of
+              compressed values
     edit      every single edit of it (nsr.formulas.editing), drawn without replacement with weights
-                  p(first token that differs | tokens before it, data) / number of edits that share this token and place
+                  p(first token that differs | tokens before it, data) / number of edits that share this token
+                  and place
               and what the network writes after such a token
     verify    the new ones as families; the best is pruned and is the answer so far
 
-Each edit is checked against the data, and that is what the theorem says a network cannot do for its last token.  Without the network
-(`start="random", guided=False`) it is genetic programming with families.
+Each edit is checked against the data, and that is what the theorem says a network cannot do for its last
+token.  Without the network (`start="random", guided=False`) it is genetic programming with families.
 """
+
 from __future__ import annotations
 
 import math
@@ -21,14 +24,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nsr.formulas.equivalence import template_of
-from nsr.search.decoding import Complete, NextTokens
-from nsr.formulas.editing import KINDS, Edit, edits, last_leaf, operators_of, template_if_allowed
-from nsr.search.engine import Search, View
-from nsr.formulas.expressions import CONSTANT, Prefix, Template, Token, Vocabulary, subtrees, variables
 from nsr.data.templates import TreeRecipe, draw_templates
+from nsr.formulas.editing import KINDS, Edit, edits, last_leaf, operators_of, template_if_allowed
+from nsr.formulas.equivalence import template_of
+from nsr.formulas.expressions import CONSTANT, Prefix, Template, Token, Vocabulary, subtrees, variables
 from nsr.formulas.normal_form import strip
 from nsr.numbers.evaluation import evaluate, r2_score
+from nsr.search.decoding import Complete, NextTokens
+from nsr.search.engine import Search, View
 from nsr.search.oracle import NOISE
 from nsr.search.pruning import PRICE, shortened
 from nsr.search.strategies.families import Book
@@ -55,7 +58,9 @@ class Agenda:
 
     shown: Prefix  # as the network would write it
     edits: list[Edit]  # the next one last
-    places: list[tuple[int, Token]]  # other tokens after which the network goes on by itself, the next one first
+    places: list[
+        tuple[int, Token]
+    ]  # other tokens after which the network goes on by itself, the next one first
     rounds: int = 0
 
     @property
@@ -65,7 +70,8 @@ class Agenda:
 
 @dataclass(frozen=True)
 class LastLeaf:
-    """The smallest local search: families of the beam's templates, then each with another variable for its last token."""
+    """The smallest local search: families of the beam's templates, then each with another variable for its
+    last token."""
 
     beam_size: int = 5
     starts: int = 2
@@ -78,10 +84,15 @@ class LastLeaf:
     def search(self, view: View, rng: np.random.Generator) -> Search:
         book, leaves = Book(view, self.starts, self.price), leaves_of(view)
         hypotheses = yield Complete((), self.beam_size)
-        beam = yield from book.verify([h.prefix for h in hypotheses], [h.log_prob for h in hypotheses], "beam")
+        beam = yield from book.verify(
+            [h.prefix for h in hypotheses], [h.log_prob for h in hypotheses], "beam"
+        )
         for candidate in sorted(beam, key=lambda c: c.key):
             if not book.solved:
-                changed = (template_if_allowed(new, len(new)) for new in last_leaf(template_of(candidate.prefix), leaves))
+                changed = (
+                    template_if_allowed(new, len(new))
+                    for new in last_leaf(template_of(candidate.prefix), leaves)
+                )
                 yield from book.verify([template for template in changed if template], note="last leaf")
         yield from book.settle(0.0)
 
@@ -90,10 +101,11 @@ class LastLeaf:
 class LocalSearch:
     """Verified local search; see the top of this file.
 
-    `candidates` is where it ends by itself (or when nothing is left to explain); `edits` new families are verified per round, at most
-    `completions` of them written by the network; `max_operators` bounds a template.  Ablations: `start="random"`, `guided=False` (no
-    network at all with both), `families=False` (constants stay where the network put them, edits add none), `robust=False` (families
-    are chosen by R² itself), fewer `kinds`, `completions=0`.  `watch` is called with a `Round` after each one.
+    `candidates` is where it ends by itself (or when nothing is left to explain); `edits` new families are
+    verified per round, at most `completions` of them written by the network; `max_operators` bounds a
+    template.  Ablations: `start="random"`, `guided=False` (no network at all with both), `families=False`
+    (constants stay where the network put them, edits add none), `robust=False` (families are chosen by R²
+    itself), fewer `kinds`, `completions=0`.  `watch` is called with a `Round` after each one.
     """
 
     beam_size: int = 5
@@ -137,7 +149,9 @@ class LocalSearch:
                 yield from book.verify([edit.prefix for edit in children], note="local")
             if self.watch:
                 shown = agendas[parent].shown
-                self.watch(Round(view.problem.name, shown, book.known[parent].r2, tuple(children), book.best.r2))
+                self.watch(
+                    Round(view.problem.name, shown, book.known[parent].r2, tuple(children), book.best.r2)
+                )
         yield from book.settle(0.0)
 
     # -------------------------------------------------------------------------------------------------------------- start
@@ -147,7 +161,11 @@ class LocalSearch:
             hypotheses = yield Complete((), self.beam_size)
             yield from book.verify([h.prefix for h in hypotheses], [h.log_prob for h in hypotheses], "beam")
         else:
-            bank = random_templates(view.vocabulary) if self.families else random_expressions(TreeRecipe(view.vocabulary))
+            bank = (
+                random_templates(view.vocabulary)
+                if self.families
+                else random_expressions(TreeRecipe(view.vocabulary))
+            )
             leaves, chosen = leaves_of(view), []
             for i in rng.permutation(len(bank)):
                 if set(variables(bank[i])) <= set(leaves):
@@ -159,19 +177,26 @@ class LocalSearch:
             yield from book.verify([(leaf,) for leaf in leaves_of(view)], note="leaf")
 
     def writable(self, book: Book, key: tuple) -> bool:
-        """Whether a family is valid and in the generator's language: a network may write what it was never shown, say x1·x1."""
+        """Whether a family is valid and in the generator's language: a network may write what it was never
+        shown, say x1·x1."""
         return book.known[key].valid and in_language(book.template[key], book.view.vocabulary)
 
     def choose(self, book: Book, agendas: dict[tuple, Agenda]) -> tuple | None:
         """The most promising verified family that still has edits."""
+
         def promise(key: tuple) -> float:
             return self.loss(book, key) + (self.patience * agendas[key].rounds if key in agendas else 0.0)
 
-        open_ = (key for key in book.known if not (key in agendas and agendas[key].done) and self.writable(book, key))
+        open_ = (
+            key
+            for key in book.known
+            if not (key in agendas and agendas[key].done) and self.writable(book, key)
+        )
         return min(open_, key=promise, default=None)
 
     def loss(self, book: Book, key: tuple) -> float:
-        """ln(1 − R²), of values that are compressed so that no single point next to a pole outweighs all others."""
+        """ln(1 − R²), of values that are compressed so that no single point next to a pole outweighs all
+        others."""
         if key not in book.loss:
             candidate, problem = book.known[key], book.view.problem
             if self.robust:
@@ -189,15 +214,22 @@ class LocalSearch:
         """A family as the network would write it: with the constants that the data seem to ask for."""
         if not self.families:
             return book.template[parent]
-        prefix = shortened(book.known[parent], view.problem, self.price)[0] if self.guided else book.template[parent]
+        prefix = (
+            shortened(book.known[parent], view.problem, self.price)[0]
+            if self.guided
+            else book.template[parent]
+        )
         if book.shifted and prefix[:2] == ("add", CONSTANT):
             prefix = prefix[2:]  # no network was shown a formula that is shifted as a whole
         return prefix if prefix in view.vocabulary and strip(prefix) != (CONSTANT,) else book.template[parent]
 
     # -------------------------------------------------------------------------------------------------------------- edits
 
-    def agenda(self, book: Book, parent: tuple, view: View, rng: np.random.Generator) -> Generator[Any, Any, Agenda]:
-        """All edits of a family in the order in which they are tried: drawn without replacement by their weights."""
+    def agenda(
+        self, book: Book, parent: tuple, view: View, rng: np.random.Generator
+    ) -> Generator[Any, Any, Agenda]:
+        """All edits of a family in the order in which they are tried: drawn without replacement by their
+        weights."""
         unary, binary = operators_of(view.vocabulary)
         if self.families:  # signs are factors
             binary = [token for token in binary if token != "sub"]
@@ -209,8 +241,11 @@ class LocalSearch:
             kinds = Counter(edit.kind for edit in options)
             weights, places = np.array([-math.log(kinds[edit.kind]) for edit in options]), {}
         tokens = list(places) if self.completions else []
-        return Agenda(shown, [options[i] for i in by_chance(weights, rng)],
-                      [tokens[i] for i in by_chance(np.array([places[key] for key in tokens]), rng)[::-1]])
+        return Agenda(
+            shown,
+            [options[i] for i in by_chance(weights, rng)],
+            [tokens[i] for i in by_chance(np.array([places[key] for key in tokens]), rng)[::-1]],
+        )
 
     def children(self, book: Book, agenda: Agenda) -> Generator[Any, Any, list[Edit]]:
         """The next new edits on an agenda, what the network writes after other tokens among them."""
@@ -223,32 +258,49 @@ class LocalSearch:
             edit = waiting.pop(0) if waiting else agenda.edits.pop()
             template = template_if_allowed(edit.prefix, self.max_operators)
             prefix = template if self.families else edit.prefix
-            if template and in_language(template, book.view.vocabulary) and (key := book.key(prefix)) not in book.known:
+            if (
+                template
+                and in_language(template, book.view.vocabulary)
+                and (key := book.key(prefix)) not in book.known
+            ):
                 chosen.setdefault(key, edit._replace(prefix=prefix))
         return list(chosen.values())
 
-    def guide(self, shown: Prefix, options: list[Edit]) -> Generator[Any, Any, tuple[np.ndarray, dict[tuple[int, Token], float]]]:
-        """Log-weights of the edits, and the log-probability of each token at each place where it differs from what is there."""
+    def guide(
+        self, shown: Prefix, options: list[Edit]
+    ) -> Generator[Any, Any, tuple[np.ndarray, dict[tuple[int, Token], float]]]:
+        """Log-weights of the edits, and the log-probability of each token at each place where it differs from
+        what is there."""
         where = sorted({edit.place for edit in options if edit.place < len(shown)})
         answers = yield [NextTokens(shown[:i]) for i in where]
         likely = {(i, token): p for i, answer in zip(where, answers) for token, p in answer}
         tokens = [(edit.place, edit.prefix[edit.place]) for edit in options]
         shared = Counter(tokens)
-        weights = np.array([max(likely.get(key, UNLIKELY), UNLIKELY) - math.log(shared[key]) for key in tokens])
+        weights = np.array(
+            [max(likely.get(key, UNLIKELY), UNLIKELY) - math.log(shared[key]) for key in tokens]
+        )
         return weights, {(i, token): p for (i, token), p in likely.items() if token != shown[i]}
 
     def grafts(self, book: Book, leaves: list[Token], unary: list[Token]) -> list[Prefix]:
-        """What may be joined to a template: variables, functions of them, a constant where 1/u can be written, and the subtrees of the
-        best verified templates."""
+        """What may be joined to a template: variables, functions of them, a constant where 1/u can be
+        written, and the subtrees of the best verified templates."""
         simple = [(leaf,) for leaf in leaves] + [(op, leaf) for op in unary for leaf in leaves]
         if "div" in operators_of(book.view.vocabulary)[1]:
             simple.append((CONSTANT,))
-        best = sorted((key for key in book.known if self.writable(book, key)), key=lambda key: book.known[key].key)[: self.beam_size]
-        verified = [tree for key in best for tree in subtrees(book.template[key]) if 2 < len(tree) <= self.max_operators]
+        best = sorted(
+            (key for key in book.known if self.writable(book, key)), key=lambda key: book.known[key].key
+        )[: self.beam_size]
+        verified = [
+            tree
+            for key in best
+            for tree in subtrees(book.template[key])
+            if 2 < len(tree) <= self.max_operators
+        ]
         return list(dict.fromkeys([*simple, *verified]))
 
 
 # ----------------------------------------------------------------------------------------------------------------- material
+
 
 def by_chance(log_weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """All indices, drawn without replacement by their weights, the first drawn last."""
@@ -258,14 +310,21 @@ def by_chance(log_weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def leaves_of(view: View) -> list[Token]:
     """The variables of the problem whose values vary: the others can't matter."""
     vary = np.ptp(view.problem.X, axis=0) > 0
-    return [v for v, varies in zip(view.vocabulary.variables, vary) if varies] or [view.vocabulary.variables[0]]
+    return [v for v, varies in zip(view.vocabulary.variables, vary) if varies] or [
+        view.vocabulary.variables[0]
+    ]
 
 
 @lru_cache(maxsize=65536)
 def in_language(prefix: Prefix, vocabulary: Vocabulary) -> bool:
     """Whether the generator could draw the template: its operators, apart from constants."""
     unary, binary = operators_of(vocabulary)
-    return set(strip(prefix)) <= {*unary, *binary, *vocabulary.variables, *([CONSTANT] if "div" in binary else [])}
+    return set(strip(prefix)) <= {
+        *unary,
+        *binary,
+        *vocabulary.variables,
+        *([CONSTANT] if "div" in binary else []),
+    }
 
 
 @lru_cache(maxsize=8)

@@ -1,4 +1,5 @@
 """Strategies by the names that they have in tables and sweeps, and which network each of them needs."""
+
 from __future__ import annotations
 
 import importlib
@@ -11,7 +12,8 @@ HINTS = ("complexity", "symmetry", "positives", "negatives", "all", "none")  # w
 
 
 def _class(name: str) -> Any:
-    """A class of nsr.search.strategies, looked up when it is needed: a chapter may run before all strategies are written."""
+    """A class of nsr.search.strategies, looked up when it is needed: a chapter may run before all strategies
+    are written."""
     found = getattr(importlib.import_module("nsr.search.strategies"), name, None)
     if found is None:
         raise ValueError(f"nsr.search.strategies has no {name} yet.")
@@ -22,7 +24,9 @@ def _nsrwh(given: str) -> Callable[[int], Strategy]:
     return lambda b: _class("NSRwH")(given=given, beam_size=b)
 
 
-MAKERS: dict[str, tuple[str, Callable[[int], Strategy]]] = {  # name → network it needs, how it is made from a beam size
+MAKERS: dict[
+    str, tuple[str, Callable[[int], Strategy]]
+] = {  # name → network it needs, how it is made from a beam size
     "beam": ("nesymres", lambda b: _class("BeamSearch")(b)),
     "tpsr": ("nesymres", lambda b: _class("TPSR")(beam_size=b)),
     "gvs": ("gvs", lambda b: _class("GVS")(_class("BeamSearch")(b))),
@@ -53,7 +57,8 @@ def by_name(name: str, beam_size: int = 5) -> Strategy:
 
 
 def kind_of(name: str) -> str:
-    """The network that a strategy searches with: laptop/nesymres, laptop/gvs or laptop/nsrwh at the scale of a laptop.
+    """The network that a strategy searches with: laptop/nesymres, laptop/gvs or laptop/nsrwh at the scale of
+    a laptop.
 
     >>> kind_of("tpsr"), kind_of("gvs+tpsr"), kind_of("nsrwh-all")
     ('nesymres', 'gvs', 'nsrwh')

@@ -4,6 +4,7 @@
 
 The hints are a user's, or for experiments drawn from the true expression: `NSRwH(given="positives")`.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -12,17 +13,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nsr.data.hint_draws import HintRecipe, draw_hints, fitted, random_templates
+from nsr.data.hints import ROOM, Complexity, Hint, HintError, Negative, Positive, Symmetry, encode
+from nsr.data.problems import Problem
+from nsr.data.templates import TreeRecipe
 from nsr.formulas.equivalence import canonical
+from nsr.formulas.expressions import CONSTANT, ExpressionError, Prefix, Token, Vocabulary
+from nsr.formulas.parsing import parse
 from nsr.numbers.fingerprints import fingerprint
 from nsr.search.decoding import MAX_LEN, Complete
 from nsr.search.engine import Search, View
-from nsr.formulas.expressions import CONSTANT, ExpressionError, Prefix, Token, Vocabulary
-from nsr.data.templates import TreeRecipe
-from nsr.data.hint_draws import HintRecipe, draw_hints, fitted, random_templates
-from nsr.data.hints import ROOM, Complexity, Hint, HintError, Negative, Positive, Symmetry, encode
 from nsr.search.oracle import Verify
-from nsr.formulas.parsing import parse
-from nsr.data.problems import Problem
 
 KINDS = ("complexity", "symmetry", "positives", "negatives")
 GIVEN = (*KINDS, "all", "none")
@@ -33,14 +34,16 @@ class NSRwH:
     """Beam search with hints, from somebody who knows something:
 
     `complexity`   how many tokens the expression has
-    `positives`    subtrees that it contains, as text: "sin(x1)", "exp(C*x2)" with a constant, "exp(2*x2)" with one whose value is known
+    `positives`    subtrees that it contains, as text: "sin(x1)", "exp(C*x2)" with a constant, "exp(2*x2)"
+                   with one whose value is known
     `negatives`    structures that it does not contain, whatever the constants: "exp(x2)"
     `symmetric`    groups of variables that can change places, `asymmetric` pairs that cannot: [("x1", "x2")]
 
-    or with `given`, drawn from the truth of each problem as in the published evaluation: "complexity", "symmetry", "positives",
-    "negatives", several of them ("symmetry+positives"), "all" or "none". Then positives and negatives have `share` tokens per token of
-    the truth, and each constant in a positive comes with its value with probability `values` (None: as published, 0.3 with "all" and 0
-    else). The same problem and seed give the same positives alone and in "all".
+    or with `given`, drawn from the truth of each problem as in the published evaluation: "complexity",
+    "symmetry", "positives", "negatives", several of them ("symmetry+positives"), "all" or "none". Then
+    positives and negatives have `share` tokens per token of the truth, and each constant in a positive comes
+    with its value with probability `values` (None: as published, 0.3 with "all" and 0 else). The same problem
+    and seed give the same positives alone and in "all".
 
     >>> print(*NSRwH(complexity=9, positives=["sin(x1)"], negatives=["exp(x2)"], symmetric=[("x1", "x2")]).known(), sep=", ")
     x1 and x2 can change places, contains sin(x1), without exp(x2), 9 tokens
@@ -80,43 +83,64 @@ class NSRwH:
 
     def search(self, view: View, rng: np.random.Generator) -> Search:
         hints = encode(self.hints(view.problem, view.vocabulary, rng), view.vocabulary)
-        hypotheses = yield Complete((), self.beam_size, hints=hints, length_penalty=self.length_penalty, masked=self.masked,
-                                    max_len=self.max_len)
+        hypotheses = yield Complete(
+            (),
+            self.beam_size,
+            hints=hints,
+            length_penalty=self.length_penalty,
+            masked=self.masked,
+            max_len=self.max_len,
+        )
         yield Verify.beam(hypotheses, starts=self.starts)
 
     def hints(self, problem: Problem, vocabulary: Vocabulary, rng: np.random.Generator) -> tuple[Hint, ...]:
-        """What the network is told about a problem; `rng` is `problem.stream(seed)` in a search with that seed."""
+        """What the network is told about a problem; `rng` is `problem.stream(seed)` in a search with that
+        seed."""
         if self.given is None:
             return self.known()
         if problem.truth is None:
-            raise HintError(f"{problem!r}: given={self.given!r} tells something about the true expression, but this problem has none")
+            raise HintError(
+                f"{problem!r}: given={self.given!r} tells something about the true expression, but this problem has none"
+            )
         recipe = TreeRecipe(vocabulary, self.min_operators, self.max_operators)
         told = (0.3 if self.given == "all" else 0.0) if self.values is None else self.values
         hints: list[Hint] = []
         for kind, stream in zip(KINDS, rng.spawn(len(KINDS))):
             if self.given == "all" or kind in self.given.split("+"):
                 only = HintRecipe(**{k: float(k == kind) for k in KINDS}, values=told, share=self.share)
-                hints += draw_hints(stream, problem.truth, only, random_templates(recipe), problem.truth_constants)
+                hints += draw_hints(
+                    stream, problem.truth, only, random_templates(recipe), problem.truth_constants
+                )
         return fitted(hints)
 
     def known(self) -> tuple[Hint, ...]:
         """The user's own hints."""
         hints: list[Hint] = [_complexity(self.complexity)] if self.complexity is not None else []
-        hints += [_positive(given) for given in self.positives] + [_negative(given) for given in self.negatives]
+        hints += [_positive(given) for given in self.positives] + [
+            _negative(given) for given in self.negatives
+        ]
         for group in self.symmetric:
             hints += [Symmetry(*pair) for pair in itertools.combinations(_group(group, "symmetric"), 2)]
         for group in self.asymmetric:
-            hints += [Symmetry(*pair, holds=False) for pair in itertools.combinations(_group(group, "asymmetric"), 2)]
+            hints += [
+                Symmetry(*pair, holds=False)
+                for pair in itertools.combinations(_group(group, "asymmetric"), 2)
+            ]
         for hint in hints:
             if isinstance(hint, Symmetry) and replace(hint, holds=not hint.holds) in hints:
-                raise HintError(f"the symmetry of {hint.first} and {hint.second} is said to hold and not to hold")
+                raise HintError(
+                    f"the symmetry of {hint.first} and {hint.second} is said to hold and not to hold"
+                )
         tokens = sum(len(hint.words()) for hint in hints) + 2
         if tokens > ROOM:
-            raise HintError(f"these hints need {tokens} tokens; the network reads at most {ROOM}: leave out the longest trees")
+            raise HintError(
+                f"these hints need {tokens} tokens; the network reads at most {ROOM}: leave out the longest trees"
+            )
         return fitted(hints)
 
 
 # --------------------------------------------------------------------------------------------------------- what a user writes
+
 
 def _listed(values: Iterable, name: str) -> tuple:
     """Lists as tuples, so that the strategy can be hashed; a text alone is not a list of texts."""
@@ -129,7 +153,13 @@ def _listed(values: Iterable, name: str) -> tuple:
 
 def _given(given: object) -> str:
     """Kinds of knowledge as one name, in their order: ("positives", "symmetry") is "symmetry+positives"."""
-    words = given.split("+") if isinstance(given, str) else list(given) if isinstance(given, list | tuple) else [given]
+    words = (
+        given.split("+")
+        if isinstance(given, str)
+        else list(given)
+        if isinstance(given, list | tuple)
+        else [given]
+    )
     if words not in (["all"], ["none"]) and any(word not in KINDS for word in words):
         raise HintError(f"given is {given!r}; choose one of {', '.join(GIVEN)}, or several kinds joined by +")
     kinds = [kind for kind in KINDS if kind in words or words == ["all"]]
@@ -162,7 +192,9 @@ def _tree(given: str | Prefix, kind: str) -> tuple[Prefix, tuple[float, ...]]:
         raise HintError(f"the {kind} {given!r} is a single {what}; the network was taught with larger trees")
     if form != tree and values:  # the layout may change the order of the constants, or join some
         orders = itertools.permutations(values) if form.count(CONSTANT) == len(values) <= 6 else ()
-        values = next((order for order in orders if fingerprint(form, order) == fingerprint(tree, values)), ())
+        values = next(
+            (order for order in orders if fingerprint(form, order) == fingerprint(tree, values)), ()
+        )
     return form, values
 
 
@@ -173,5 +205,7 @@ def _positive(given: str | Prefix) -> Positive:
 def _negative(given: str | Prefix) -> Negative:
     tree, _ = _tree(given, "negative")
     if CONSTANT in tree:
-        raise HintError(f"the negative {given!r} has a constant; negatives speak of structure only, as in 'exp(x2)'")
+        raise HintError(
+            f"the negative {given!r} has a constant; negatives speak of structure only, as in 'exp(x2)'"
+        )
     return Negative(tree)

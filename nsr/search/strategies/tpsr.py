@@ -1,16 +1,20 @@
-"""TPSR: Monte Carlo tree search over tokens, with the network as policy and as simulator (Shojaee et al., 2023).
+"""TPSR: Monte Carlo tree search over tokens, with the network as policy and as simulator (Shojaee et al.,
+2023).
 
-The answer is written token by token. Before each token the search makes r rollouts from what is written so far:
+The answer is written token by token. Before each token the search makes r rollouts from what is written so
+far:
 
-    selection        go down to the child with the largest  Q(s,a) + β(s)·p(a|s)·√(ln N(s)) / (1 + N(s,a))            (P-UCB)
+    selection        go down to the child with the largest  Q(s,a) + β(s)·p(a|s)·√(ln N(s)) / (1 + N(s,a))
+                     (P-UCB)
     expansion        add the most likely of the k_max best next tokens that was not tried yet
     simulation       let beam search complete the expression and verify it
     back-up          reward  1/(1 + NMSE) + λ·exp(−|s|/L),  and  Q ← max(Q, reward)  on the way back
 
-with β(s) = ln((N(s) + c_base + 1)/c_base) + c. Then it takes the token with the largest Q and keeps the tree below it.
-A node is expanded k_max times before anything is selected below it, so with r ≤ k_max (the published setting) P-UCB never speaks:
-the search is a lookahead by one token.
+with β(s) = ln((N(s) + c_base + 1)/c_base) + c. Then it takes the token with the largest Q and keeps the tree
+below it. A node is expanded k_max times before anything is selected below it, so with r ≤ k_max (the
+published setting) P-UCB never speaks: the search is a lookahead by one token.
 """
+
 from __future__ import annotations
 
 import math
@@ -20,12 +24,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from nsr.search.decoding import MAX_LEN, Complete, NextTokens
-from nsr.search.engine import Search, View
+from nsr.data.problems import Problem
 from nsr.formulas.expressions import END, SPECIAL, Prefix, Token
 from nsr.formulas.grammar import open_arguments
+from nsr.search.decoding import MAX_LEN, Complete, NextTokens
+from nsr.search.engine import Search, View
 from nsr.search.oracle import Candidate, Verify
-from nsr.data.problems import Problem
 
 FAILURE = -2.0  # reward of what is no expression or has no finite values; as in the published code
 PUBLISHED: dict[str, Any] = {"published": True, "masked": False, "lam": 0.1, "length_scale": 200}
@@ -40,7 +44,9 @@ class Node:
     ended: bool = False
     prior: float = 1.0  # p(a|s) of its last token
     log_prob: float = 0.0  # of all its tokens
-    untried: list[tuple[Token, float]] | None = None  # tokens to expand to, most likely first; None: the network was not asked yet
+    untried: list[tuple[Token, float]] | None = (
+        None  # tokens to expand to, most likely first; None: the network was not asked yet
+    )
     children: list[Node] = field(default_factory=list)
     visits: int = 0  # N
     value: float = -math.inf  # Q, the largest reward found below
@@ -58,11 +64,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Rollout:
-    """What one rollout did. N and Q of every node follow from these: count the paths through it, take the largest reward."""
+    """What one rollout did. N and Q of every node follow from these: count the paths through it, take the
+    largest reward."""
 
     problem: str
     written: Prefix  # the root: tokens already taken
-    path: tuple[Prefix, ...]  # nodes from the root to the one that was expanded; END is written at the end of an answer
+    path: tuple[
+        Prefix, ...
+    ]  # nodes from the root to the one that was expanded; END is written at the end of an answer
     prior: float  # p(a|s) of the last of them
     completion: Prefix  # the best completion that the reward is for; empty if there is none
     reward: float
@@ -72,17 +81,21 @@ class Rollout:
 class Memory:
     """What one search knows: nothing is decoded or verified twice."""
 
-    completions: dict[Prefix, tuple[Prefix, ...]] = field(default_factory=dict)  # prefix → what beam search made of it
+    completions: dict[Prefix, tuple[Prefix, ...]] = field(
+        default_factory=dict
+    )  # prefix → what beam search made of it
     candidates: dict[Prefix, Candidate] = field(default_factory=dict)  # expression → its verification
 
 
 @dataclass(frozen=True)
 class TPSR:
-    """Tree search over tokens; answers with the best candidate it ever verified, or as `published` with the path it walked.
+    """Tree search over tokens; answers with the best candidate it ever verified, or as `published` with the
+    path it walked.
 
-    `nmse` says what the mean squared error is divided by: "power", mean(y²) as in the published code, or "variance" (then NMSE is
-    1 − R²). `length_scale` is L; None stands for `max_len`, the longest expression that can be written. λ is 0.01 in the paper and 0.1
-    in the published code. `watch` is called with a `Rollout` after each one.
+    `nmse` says what the mean squared error is divided by: "power", mean(y²) as in the published code, or
+    "variance" (then NMSE is 1 − R²). `length_scale` is L; None stands for `max_len`, the longest expression
+    that can be written. λ is 0.01 in the paper and 0.1 in the published code. `watch` is called with a
+    `Rollout` after each one.
     """
 
     rollouts: int = 3  # r, per token of the answer
@@ -123,7 +136,16 @@ class TPSR:
                 for node in path:
                     node.visits, node.value = node.visits + 1, max(node.value, reward)
                 if self.watch:
-                    self.watch(Rollout(view.problem.name, root.prefix, tuple(n.label() for n in path), path[-1].prior, completion, reward))
+                    self.watch(
+                        Rollout(
+                            view.problem.name,
+                            root.prefix,
+                            tuple(n.label() for n in path),
+                            path[-1].prior,
+                            completion,
+                            reward,
+                        )
+                    )
             if not root.children:
                 break  # no room for another token
             root = max(root.children, key=lambda child: child.value)  # among equals the most likely
@@ -161,18 +183,22 @@ class TPSR:
                 node.untried = tokens[: self.k_max]
 
     def possible(self, node: Node) -> bool:
-        """False, without the grammar, after a token that cannot stand in an expression or one that follows its end."""
+        """False, without the grammar, after a token that cannot stand in an expression or one that follows
+        its end."""
         return self.masked or not set(node.prefix) & set(SPECIAL) and open_arguments(node.prefix) >= 0
 
     def look_ahead(self, root: Node, memory: Memory) -> Generator[Any, Any, None]:
-        """Complete together what the next rollouts will complete one by one: the root's children come first in any case."""
+        """Complete together what the next rollouts will complete one by one: the root's children come first
+        in any case."""
         yield from self.read(root)
         future = Node(root.prefix, log_prob=root.log_prob, untried=list(root.untried))
         yield from self.complete([future.expand() for _ in root.untried[: self.rollouts]], memory)
 
     # --------------------------------------------------------------------------------------------------------- simulation
 
-    def simulate(self, node: Node, problem: Problem, memory: Memory) -> Generator[Any, Any, tuple[Prefix, float]]:
+    def simulate(
+        self, node: Node, problem: Problem, memory: Memory
+    ) -> Generator[Any, Any, tuple[Prefix, float]]:
         """The best completion of a node and its reward."""
         yield from self.complete([node], memory)
         outputs = (node.prefix,) if node.ended else memory.completions.get(node.prefix, ())
@@ -182,15 +208,36 @@ class TPSR:
 
     def complete(self, nodes: list[Node], memory: Memory) -> Generator[Any, Any, None]:
         """Let beam search complete the nodes, and verify what it writes, unless that is known."""
-        asked = [node for node in nodes if not node.ended and node.prefix not in memory.completions and self.possible(node)]
-        beams = (yield [Complete(node.prefix, self.beam_size, masked=self.masked, max_len=self.max_len) for node in asked]) if asked else []
-        written = [(node.prefix, node.log_prob) for node in nodes if node.ended and node.prefix not in memory.candidates]
+        asked = [
+            node
+            for node in nodes
+            if not node.ended and node.prefix not in memory.completions and self.possible(node)
+        ]
+        beams = (
+            (
+                yield [
+                    Complete(node.prefix, self.beam_size, masked=self.masked, max_len=self.max_len)
+                    for node in asked
+                ]
+            )
+            if asked
+            else []
+        )
+        written = [
+            (node.prefix, node.log_prob)
+            for node in nodes
+            if node.ended and node.prefix not in memory.candidates
+        ]
         for node, beam in zip(asked, beams):
             memory.completions[node.prefix] = tuple(h.prefix for h in beam)
             written += [(h.prefix, node.log_prob + h.log_prob) for h in beam]
-            if self.beam_size == 1 and self.masked and beam:  # greedy: from any prefix on its way the completion is the same
+            if (
+                self.beam_size == 1 and self.masked and beam
+            ):  # greedy: from any prefix on its way the completion is the same
                 whole = beam[0].prefix
-                memory.completions.update((whole[:n], (whole,)) for n in range(len(node.prefix), len(whole) + 1))
+                memory.completions.update(
+                    (whole[:n], (whole,)) for n in range(len(node.prefix), len(whole) + 1)
+                )
         if written:
             candidates = yield Verify(*zip(*written), starts=self.starts)
             memory.candidates.update((candidate.prefix, candidate) for candidate in candidates)
