@@ -24,10 +24,10 @@ SLOW = (
     "test_estimator",
     "test_training",
     "test_faults",
-    "test_lab",
+    "test_runner",
     "test_practical",
     "test_hints",
-    "test_transformer4sr",
+    "test_skeleton_tables",
     "test_tiny_networks",
     "test_contributing",
 )

@@ -1,11 +1,10 @@
 """What CONTRIBUTING.md shows works as it stands there."""
 
 import re
-from pathlib import Path
 
-import nsr.evidence.measuring
+from conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[1]
+from nsr import evidence
 
 
 def test_the_strategy_of_the_guide_runs(monkeypatch, capsys):
@@ -13,10 +12,9 @@ def test_the_strategy_of_the_guide_runs(monkeypatch, capsys):
         r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(), re.DOTALL
     )
     assert len(strategy.strip().splitlines()) <= 30
-    tiny = nsr.evidence.measuring.network_for("")
-    monkeypatch.setattr(
-        nsr.evidence.measuring, "network_for", lambda name: tiny
-    )  # the guide's own network takes longer
+    tiny = evidence.network_for("")
+    # The guide's own network takes longer.
+    monkeypatch.setattr(evidence, "network_for", lambda name: tiny)
     names: dict = {}
     exec(compile(strategy, "CONTRIBUTING.md", "exec"), names)
     exec(compile(measuring, "CONTRIBUTING.md", "exec"), names)

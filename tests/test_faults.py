@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 import torch
 from conftest import ROOT
-from test_lab import HEAD, wait_for
+from test_runner import HEAD, wait_for
 
 from nsr.book.run_records import certificate_path, read_table
 from nsr.network import checkpoints

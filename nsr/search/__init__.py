@@ -9,7 +9,7 @@ from nsr.doors import door
 __getattr__, __dir__, __all__ = door(
     __name__,
     {
-        "engine": "Budget solve solve_all",
+        "engine": "Budget Search View solve solve_all",
         "oracle": "Oracle Verify r2_fresh",
         "decoding": "Complete Hypothesis NextTokens",
         "result": "r2_text",

@@ -13,7 +13,7 @@ import pandas as pd
 import psutil
 import pytest
 from conftest import ROOT
-from test_lab import HEAD, gone, leftovers, wait_for
+from test_runner import HEAD, gone, leftovers, wait_for
 
 from nsr.__main__ import main
 from nsr.book import runner, sweeps

@@ -1,5 +1,5 @@
 """The classroom: stubs keep what they should. That every check accepts the solution and nothing else is seen
-in tests/test_notebooks.py."""
+in tests/book/test_notebooks.py."""
 
 from pathlib import Path
 

@@ -1,6 +1,7 @@
 """NSRegressor as scikit-learn's judge sees it, as a user with a bad table sees it, and whether its formulas
 are what it predicts with."""
 
+import os
 import pickle
 import re
 import subprocess
@@ -12,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sympy
+from conftest import ROOT
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 from sklearn.base import clone
@@ -424,6 +426,7 @@ def test_nothing_is_compiled_during_a_fit():
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", "import test_estimator; test_estimator.fit_all_sorts()"],
         cwd=Path(__file__).parent,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"},
         capture_output=True,
         text=True,
     )
