@@ -13,7 +13,7 @@ PY     := $(VENV)/bin/python
 READY  := $(VENV)/.installed
 # Tests that only read files fail within seconds; the others share the cores, in the order of tests/conftest.py.
 READ   := tests/test_project.py tests/test_readme.py tests/book/test_classroom.py tests/book/test_notebooks.py
-WORKERS = -n $(shell $(PY) -c 'from nsr.book.run_records import cores; print(cores())') --dist=loadgroup --no-loadscope-reorder
+WORKERS = -n $(shell $(PY) -c 'from nsr.book.run_records import cores; print(cores())') --dist=loadscope --no-loadscope-reorder
 VIEWER := $(VENV)/share/jupyter/lab/settings/overrides.json
 
 help:  ## show this list

@@ -47,20 +47,33 @@ settings.load_profile("nsr")
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Slow tests come first, so that no worker is left with one at the end; a file stays with one worker
-    unless its tests are independent."""
+    """Slow tests come first, so that no worker is left with one at the end."""
     for item in items:
-        file = item.path.stem
-        if file in SLOW:
+        if item.path.stem in SLOW:
             item.add_marker("slow")
-        if file not in SPREAD and not item.get_closest_marker("xdist_group"):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
     ranks = {file: rank for rank, file in enumerate(("test_notebooks", *SLOW))}
-    items.sort(
-        key=lambda item: (
-            ranks.get(item.path.stem, len(ranks)) if item.get_closest_marker("slow") else len(ranks)
-        )
-    )
+    last = len(ranks)
+    items.sort(key=lambda item: ranks.get(item.path.stem, last) if item.get_closest_marker("slow") else last)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """A file stays with one worker, which makes its fixtures once, unless its tests are independent; then
+    each goes to whoever is free.
+
+    pytest-xdist 3.8 has groups for this (`--dist=loadgroup`), but pytest 9.2 does not read the ids that
+    carry them.
+    """
+    if config.getoption("dist") != "loadscope":
+        return None
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return nodeid if Path(file).stem in SPREAD else file
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)

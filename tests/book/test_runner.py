@@ -411,7 +411,13 @@ def meeting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], sub
     machine has."""
     for name in ("00_one", "01_other"):
         run_records.atomic_write(tmp_path / "notebooks" / f"{name}.py", HEAD.format(title=name) + MEETING)
-    code = "import sys; from nsr.book import runner; from nsr.__main__ import main; runner.cores = lambda: 2; sys.exit(main(sys.argv[1:]))"
+    code = (
+        "import signal, sys; from nsr.book import runner; from nsr.__main__ import main\n"
+        "runner.cores = lambda: 2\n"
+        # Whoever tests in the background may have this signal ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
     for name in ("OMP", "MKL", "OPENBLAS", "NUMBA"):
         monkeypatch.delenv(f"{name}_NUM_THREADS", raising=False)
     environment = os.environ | {"PYTHONPATH": str(ROOT), "NSR_ROOT": str(tmp_path)}

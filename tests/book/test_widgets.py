@@ -151,6 +151,7 @@ def shown(capsys) -> tuple[object, ...]:
     return capsys.readouterr().out, *pictures
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chapter", FAST)
 def test_every_value_of_every_control_shows_something_else(chapter: str, monkeypatch, capsys, caplog):
     monkeypatch.setattr(runner, "headless", lambda: False)

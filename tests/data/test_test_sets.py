@@ -23,6 +23,7 @@ def test_problems_are_their_truths_and_reproducible(name):
         assert (template_of(problem.truth) in KNOWN) <= (name == "baseline")
 
 
+@pytest.mark.slow
 def test_not_included_is_longer_and_the_matched_set_is_not():
     mean = {
         name: np.mean([size(t) for seed in range(3) for t in test_templates(name, KNOWN, seed=seed)], axis=0)

@@ -38,6 +38,7 @@ def by_sympy(text):
         return sympy.lambdify(SYMBOLS, expression, "numpy")(*X.T.astype(complex)) + np.zeros(len(X))
 
 
+@pytest.mark.slow
 @settings(max_examples=2000, deadline=None)
 @given(st.sampled_from(VOCABULARIES).flatmap(lambda v: valued_prefixes(v)))
 def test_parse_is_the_inverse_of_to_infix(pair):

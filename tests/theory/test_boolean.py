@@ -58,6 +58,7 @@ def test_listing_is_the_grammar():
         assert boolean.count(size) == len(list(boolean.formulae(size)))
 
 
+@pytest.mark.slow
 def test_soundness_exhaustively(all_small):
     """All formulae of up to 21 symbols: the argmin is x1 iff the value is 0, x2 iff it is 1, and C's loss is
     1/4."""
