@@ -14,6 +14,7 @@ import matplotlib.pyplot as plt
 import pytest
 from ipywidgets import SelectMultiple, Text, interactive
 
+from nsr import book
 from nsr.book import runner
 
 NOTEBOOKS = runner.notebooks()
@@ -154,7 +155,7 @@ def shown(capsys) -> tuple[object, ...]:
 @pytest.mark.slow
 @pytest.mark.parametrize("chapter", FAST)
 def test_every_value_of_every_control_shows_something_else(chapter: str, monkeypatch, capsys, caplog):
-    monkeypatch.setattr(runner, "headless", lambda: False)
+    monkeypatch.setattr(book, "headless", lambda: False)
     monkeypatch.setattr(plt, "show", lambda *figures: None)
     cells = code(NOTEBOOKS[chapter])
     controlling = [cell for cell in cells if has_control(cell)]

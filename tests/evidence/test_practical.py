@@ -325,7 +325,7 @@ def test_baselines_fit_and_are_scored_like_everything_else(name):
 
 def test_a_missing_baseline_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr(baselines, "available", lambda: [])
-    with pytest.raises(ImportError, match="nsr-book.baselines"):
+    with pytest.raises(ImportError, match="nsr-lab.baselines"):
         baselines.fit_baseline("gplearn", np.ones((3, 1)), np.arange(3.0), 1.0)
     with pytest.raises(ValueError, match="there are gplearn, pyoperon"):
         baselines.fit_baseline("pysr", np.ones((3, 1)), np.arange(3.0), 1.0)

@@ -91,10 +91,10 @@ def test_where_nothing_can_be_written_it_is_trained_for_this_once(trainings: lis
 def test_two_processes_train_one_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("NSR_NETWORKS", str(tmp_path))
     code = (
-        "from nsr import tiny_networks, training, settings\n"
+        "from nsr.network import recipes, tiny_networks, training\n"
         "def train(recipe, folder):\n    print('training', flush=True)\n    return training.train(recipe, folder)\n"
         "tiny_networks.train = train\n"
-        f"tiny_networks.read_settings = lambda kind, scale: settings.read_settings(kind, scale, {SHORT})\n"
+        f"tiny_networks.read_settings = lambda kind, scale: recipes.read_settings(kind, scale, {SHORT})\n"
         "print(tiny_networks.tiny_network('nesymres').folder)\n"
     )
     pair = [
