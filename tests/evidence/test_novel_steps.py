@@ -1,0 +1,63 @@
+"""The walk along true tokens says what the network itself says when it is asked token by token."""
+
+import numpy as np
+import pytest
+
+from nsr.evidence.measuring import network_for, problems_of
+from nsr.evidence.novel_steps import log_probabilities, told, walk
+from nsr.formulas.expressions import END
+from nsr.formulas.prefix_trees import PrefixTree
+from nsr.search.decoding import NextTokens
+from nsr.search.engine import solve_all
+
+
+class Asks:
+    """A strategy that asks for the next tokens after every beginning of the truth."""
+
+    name = "asks"
+
+    def __init__(self):
+        self.answers: dict[str, list] = {}
+
+    def search(self, view, rng):
+        truth = view.problem.truth
+        said = yield [NextTokens(truth[:n], masked=False) for n in range(len(truth) + 1)]
+        self.answers[view.problem.name] = said
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    trained = network_for("")
+    return trained, problems_of(trained, "not_included", n_problems=8, n_points=20)
+
+
+def test_the_walk_is_what_the_engine_would_say(tiny):
+    trained, problems = tiny
+    asks = Asks()
+    solve_all(problems, asks, trained)
+    tables = log_probabilities(trained, problems, [p.truth for p in problems])
+    for problem, table in zip(problems, tables):
+        for place, token in enumerate((*problem.truth, END)):
+            by_engine = dict(asks.answers[problem.name][place])
+            assert table[place, trained.vocabulary.ids[token]] == pytest.approx(by_engine[token], abs=1e-4)
+
+
+def test_phases_stand_around_the_novel_step_and_known_formulas_have_none(tiny):
+    trained, problems = tiny
+    tree = PrefixTree(trained.templates)
+    table = walk(trained, problems, tree)
+    for problem in problems:
+        lines = table[table.problem == problem.name]
+        assert list(lines.token) == [*problem.truth, END] and (lines.phase == "at").sum() == 1
+        novel = int(lines.place[lines.phase == "at"].iloc[0])
+        assert (lines.alike[lines.place < novel] > 0).all() and (lines.alike[lines.place >= novel] == 0).all()
+    own = walk(trained, problems, PrefixTree(p.truth for p in problems))
+    assert (own.phase == "").all() and np.isfinite(own.log_prob).all()
+
+
+def test_what_is_told_is_what_the_answer_begins_with(tiny):
+    trained, problems = tiny
+    table = told(trained, problems, PrefixTree(trained.templates), beam_size=2)
+    assert set(table.told) == {"nothing", "before", "at"} and table.groupby("told").size().nunique() == 1
+    whole = told(trained, problems, PrefixTree([p.truth[:-1] for p in problems]), beam_size=1)
+    assert whole[whole.told == "at"]["same"].all()  # the novel step is then the last token
