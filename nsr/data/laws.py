@@ -19,8 +19,8 @@ import numpy as np
 
 from nsr.data.problems import Problem
 from nsr.data.rescaling import Units
-from nsr.formulas.expressions import CONSTANT, Prefix
-from nsr.formulas.parsing import Parsed, parse
+from nsr.formulas.expressions import CONSTANT, Prefix, Valued
+from nsr.formulas.parsing import parse
 from nsr.numbers.fitting import fit_constants
 from nsr.numbers.simplification import is_strained, simplify
 
@@ -139,7 +139,7 @@ class Equation:
     ranges: tuple[tuple[float, float], ...]
 
     @cached_property
-    def parsed(self) -> Parsed:
+    def parsed(self) -> Valued:
         """Prefix tuple over x1, x2, … and its constants.
 
         >>> next(e for e in equations() if e.lecture == "I.39.10").parsed

@@ -18,7 +18,7 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
-from nsr.formulas.equivalence import INVERSES, canonical, is_reduced
+from nsr.formulas.equivalence import canonical, is_reduced, undoes_itself
 from nsr.formulas.expressions import ARITY, SIMPLIFIED, Prefix, Template, Vocabulary
 from nsr.numbers.compiling import COMPILE
 
@@ -158,9 +158,7 @@ def template_from(raw: Prefix) -> Template | None:
     present = {token for token in template if token[0] == "x"}
     if len(present) != max((int(token[1:]) for token in present), default=0):
         return None  # a gap: x3 without x2
-    if any(pair in INVERSES for pair in zip(template, template[1:])):
-        return None  # a function of its own inverse
-    return template
+    return None if undoes_itself(template) else template
 
 
 # ------------------------------------------------------------------------------------------------------------- streams

@@ -27,8 +27,8 @@ from nsr.data.practical_sets import practical_set
 from nsr.data.problems import Problem
 from nsr.evidence.practical import PracticalRow, job_of
 from nsr.evidence.reference_tables import Job, fill, weights_digest
-from nsr.formulas.expressions import CONSTANT, is_valid
-from nsr.formulas.parsing import Parsed, parse
+from nsr.formulas.expressions import CONSTANT, Valued, is_valid
+from nsr.formulas.parsing import parse
 from nsr.network.checkpoints import Trained
 from nsr.numbers.evaluation import r2_score
 from nsr.numbers.fitting import on_cores
@@ -95,7 +95,7 @@ def _pyoperon(X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> tuple[
     return model, model.get_model_string(model.model_, precision=6)
 
 
-def as_prefix(name: str, text: str) -> Parsed | None:
+def as_prefix(name: str, text: str) -> Valued | None:
     """A formula in their notation as a prefix tuple and its constants; None if it is none of FULL.
 
     >>> as_prefix("gplearn", "mul(X1, sub(X0, -0.5))"), as_prefix("pyoperon", "(2.0 * (X2 ^ 2))")
