@@ -134,9 +134,8 @@ def student(notebook: Any) -> Any:
         check.source = guard(solution.source, exercise.names) + check.source
         solution.source = stub(solution.source, exercise.names)
         solution.metadata["tags"] = ["exercise"]
-    made.cells = [
-        cell for cell in made.cells if not tagged(cell, "solution")
-    ]  # prose that gives an answer away
+    # What is left is prose that gives an answer away.
+    made.cells = [cell for cell in made.cells if not tagged(cell, "solution")]
     return made
 
 

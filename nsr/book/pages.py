@@ -17,13 +17,8 @@ from nsr.book.mathml import with_mathml
 from nsr.book.publishing import FAILED
 from nsr.book.run_records import atomic_write, clock
 
-LABELS = (
-    "Claim",
-    "You will see",
-    "Needs",
-    "From the paper",
-    "Runtime",
-)  # what every notebook's first cell says, in this order
+# Every notebook's first cell says these, in this order.
+LABELS = ("Claim", "You will see", "Needs", "From the paper", "Runtime")
 CHAPTERS = {  # the plan of the book; which of them exist is for the folder of notebooks to say
     "00_start_here": "the map",
     "01_boolean_formula_reduction": "why writing token by token is hard: the theorem",
@@ -53,9 +48,8 @@ def header(notebook: Path) -> dict[str, str]:
 
     first = jupytext.read(notebook).cells[0].source
     title = re.search(r"^#\s+(.+)$", first, re.MULTILINE)
-    pieces = re.split(
-        rf"[-*]?\s*\*\*({'|'.join(LABELS)})[.:]?\*\*[.:]?\s*", first
-    )  # text, label, text, label, text ...
+    # The pieces are text, label, text, label, text ...
+    pieces = re.split(rf"[-*]?\s*\*\*({'|'.join(LABELS)})[.:]?\*\*[.:]?\s*", first)
     said = {label: " ".join(text.split()) for label, text in zip(pieces[1::2], pieces[2::2], strict=False)}
     return {"title": title.group(1).strip() if title else notebook.stem} | said
 
@@ -72,9 +66,8 @@ def write_page(folder: Path, notebook: Path, metrics: Mapping[str, Any]) -> Path
         body = exporter.from_filename(str(executed))[0]
     except (FileNotFoundError, ValueError):  # it never began, or the disk was full in the middle of it
         body = "<p>The notebook was not executed.</p>"
-    body = re.sub(
-        r"<style scoped[^>]*>.*?</style>", "", body, flags=re.DOTALL
-    )  # of pandas; the page has rules for its tables
+    # These styles are of pandas; the page has rules of its own for tables.
+    body = re.sub(r"<style scoped[^>]*>.*?</style>", "", body, flags=re.DOTALL)
     body = re.sub(
         r'<a href="(?:\./)?(\d\d_\w+)\.py(#[^"]*)?">(.*?)</a>',
         lambda link: _chapter_link(notebook.parent, *link.groups("")),
@@ -104,9 +97,8 @@ def bind(folder: Path, notebooks: Sequence[Path]) -> Path:
             *folder.glob(f"{name}@*/{name}.html"),
             *folder.glob(f"{FAILED}{name}*/{name}.html"),
         ]:
-            with contextlib.suppress(
-                FileNotFoundError
-            ):  # another run is just replacing it, and will link it itself
+            # Another run is just replacing it, and will link it itself.
+            with contextlib.suppress(FileNotFoundError):
                 old = page.read_text()
                 new = re.sub(
                     r"<nav>.*?</nav>", lambda _: f"<nav>{''.join(links)}</nav>", old, flags=re.DOTALL

@@ -46,9 +46,8 @@ def replace_folder(new: Path, folder: Path) -> None:
         try:
             os.rename(new, folder)
         except OSError:
-            with contextlib.suppress(
-                OSError
-            ):  # fails if somebody else's folder came in between: then that one is there
+            # This fails if somebody else's folder came in between: then that one is there.
+            with contextlib.suppress(OSError):
                 os.rename(old, folder)
             time.sleep(0.01)
         else:

@@ -99,9 +99,8 @@ def record(**results: Any) -> None:
 def uses(path: Path | str) -> None:
     """Note that the current run depends on this file, so that the run is out of date when the file changes."""
     listing = state_file("inputs.txt")
-    if (
-        listing is not None and run_dir() not in Path(path).parents
-    ):  # what lies in its own folder, the run has made
+    # What lies in its own folder, the run has made.
+    if listing is not None and run_dir() not in Path(path).parents:
         with open(listing, "a") as notes:
             notes.write(os.path.relpath(path, ROOT) + "\n")
 

@@ -51,10 +51,8 @@ SCALES = ("tiny", "laptop", "paper")
 LIMITS: dict[str, float | None] = {"tiny": 180, "laptop": 3600, "paper": None}  # seconds per notebook
 NOTEBOOKS = ROOT / "notebooks"
 PARAMS = ROOT / "params"
-WEIGHTS = (
-    ".safetensors",
-    ".npz",
-)  # what a run depends on in outputs/reference without reading it by `read_table`
+# A run depends on these in outputs/reference without reading them by `read_table`.
+WEIGHTS = (".safetensors", ".npz")
 KINDS = {"int": int, "float": float, "str": str, "bool": bool}
 
 

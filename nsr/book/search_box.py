@@ -68,9 +68,8 @@ def box(folder: Path, names: Sequence[str]) -> str:
             continue
     if not found:
         return ""
-    data = json.dumps(found, ensure_ascii=False).replace(
-        "<", "\\u003c"
-    )  # no text of a chapter can end the script
+    # No text of a chapter can end the script.
+    data = json.dumps(found, ensure_ascii=False).replace("<", "\\u003c")
     return (
         f'<input id="query" type="search" placeholder="Search the book" aria-label="Search the book"><ul id="found"></ul>'
         f'<script id="sections" type="application/json">{data}</script><script>{SCRIPT}</script>'

@@ -332,9 +332,8 @@ def _run(
 
     with _client(workers, scheduler) as client:
         tell = runner.teller("waiting")
-        waiting = dict(
-            zip(client.map(run_point, points, pure=False), points)
-        )  # not pure: an outcome holds only for now
+        # A run is not pure: its outcome holds only for now.
+        waiting = dict(zip(client.map(run_point, points, pure=False), points))
         try:
             while waiting:
                 done = ()
@@ -371,9 +370,8 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
         with client:
             yield client
         return
-    share = str(
-        max(1, run_records.cores() // workers)
-    )  # of the cores, for the kernel that each worker starts
+    # The kernel that each worker starts gets its share of the cores.
+    share = str(max(1, run_records.cores() // workers))
     threads = {
         f"{name}_NUM_THREADS": os.environ.get(f"{name}_NUM_THREADS", share)
         for name in ("OMP", "MKL", "OPENBLAS", "NUMBA")
@@ -423,9 +421,8 @@ def gather(
         p.chosen | {name: o[name] for name in ("status", "seconds", "error")}
         for p, o in zip(points, outcomes)
     ]
-    results = pd.json_normalize(
-        [outcome["results"] for outcome in outcomes]
-    )  # {"r2": {"low": 0.1}} becomes a column r2.low
+    # {"r2": {"low": 0.1}} becomes a column r2.low.
+    results = pd.json_normalize([outcome["results"] for outcome in outcomes])
     results = results.map(lambda value: json.dumps(value) if isinstance(value, list) else value)
     tables = {f"{stem}.csv": _beside(pd.DataFrame(rows), results)}
     try:

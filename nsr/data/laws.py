@@ -26,10 +26,8 @@ from nsr.numbers.simplification import is_strained, simplify
 
 MAX_VARIABLES = 5
 N_EQUATIONS = 92
-EXACT, LARGEST = (
-    1e-10,
-    1e3,
-)  # what a formula of the right form may leave of the variance, by rounding; and its largest constant
+# A formula of the right form leaves at most so much of the variance, by rounding; its constants are not larger.
+EXACT, LARGEST = 1e-10, 1e3
 
 _TABLE = """
 I.6.20a   | normal distribution, standard | exp(-theta**2/2)/sqrt(2*pi) | theta 1 3

@@ -41,11 +41,8 @@ WEIGHTS = {  # of every node, the published ones
 }
 NO_NESTING = (("sin", "cos"), ("log", "exp"))  # inside one of a pair neither stands again, however deep
 MIN_NODES, MAX_NODES, MAX_LEVELS, MAX_TOKENS, N_CONSTANTS = 2, 15, 6, 30, 1
-N_POINTS, TRIED_POINTS, LARGEST = (
-    50,
-    1000,
-    1e9,
-)  # rows of a table, chosen from so many points; |y| may not exceed
+# The rows of a table are chosen from TRIED_POINTS points; no |y| is larger than LARGEST.
+N_POINTS, TRIED_POINTS, LARGEST = 50, 1000, 1e9
 CHUNK = 4096  # raw draws that share a random stream
 
 
@@ -53,9 +50,8 @@ CHUNK = 4096  # raw draws that share a random stream
 
 _TOKENS = tuple(WEIGHTS)
 _ARITIES = np.array([ARITY.get(token, 0) for token in _TOKENS])
-_KINDS = np.array(
-    [sum(bit + 1 for bit, pair in enumerate(NO_NESTING) if token in pair) for token in _TOKENS]
-)  # 0, 1 or 2
+# The kind of a token is the number of its pair, or 0.
+_KINDS = np.array([sum(bit + 1 for bit, pair in enumerate(NO_NESTING) if token in pair) for token in _TOKENS])
 
 
 def _tables() -> np.ndarray:
@@ -162,10 +158,8 @@ def skeleton_of(raw: Prefix) -> tuple[Prefix | None, str]:
         and len(set(leaves)) == len(leaves)
         and not ("exp" in raw and ("sq" in raw or "sqrt" in raw))
     ):
-        return (
-            None,
-            "one constant",
-        )  # numbers come from a C, a variable that meets itself, or (exp u)² = exp(2u): most trees end here
+        # Numbers come from a C, a variable that meets itself, or (exp u)² = exp(2u): most trees end here.
+        return (None, "one constant")
     try:
         first = to_skeleton(raw)
         if levels(first) > MAX_LEVELS:
@@ -221,9 +215,8 @@ def tables_of(
     P defined values among the points tried, or a constant y is dropped.
     """
     used = [VARIABLES.index(v) for v in variables(skeleton)]
-    program = tuple(
-        "x7" if token == CONSTANT else token for token in skeleton
-    )  # C as a column: all draws in one evaluation
+    # C is a column, so that all draws are one evaluation.
+    program = tuple("x7" if token == CONSTANT else token for token in skeleton)
     constants, points = [], []
     for _ in range(4):
         c = np.round(rng.uniform(-100, 100, n), 2)

@@ -129,9 +129,8 @@ def raw_draws(n: int, recipe: TreeRecipe, rng: np.random.Generator) -> list[Pref
     3
     """
     vocabulary = recipe.vocabulary
-    out = np.empty(
-        (n, 2 * recipe.max_operators + 2), np.int64
-    )  # a binary tree of k operators has 2k + 1 nodes
+    # A binary tree of k operators has 2k + 1 nodes.
+    out = np.empty((n, 2 * recipe.max_operators + 2), np.int64)
     _grow(
         rng,
         n,

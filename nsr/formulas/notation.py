@@ -85,9 +85,8 @@ def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
             if b_root.split()[0] in (*looser, *level) and not (nests_right and b_root == token):
                 b = f"({b})"
             gap = "" if looser else " "
-            led = (
-                nests_right and a_root == level[1]
-            )  # a - b + c: as an operand to the right it needs brackets
+            # The sum a - b + c needs brackets as an operand to the right.
+            led = nests_right and a_root == level[1]
             return f"{a}{gap}{_SYMBOL[token]}{gap}{b}", f"{token} led" if led else token
         ((a, a_root),) = args
         if token.startswith("pow"):

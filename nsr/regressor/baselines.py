@@ -180,9 +180,8 @@ def measure_same_time(
             "seconds": row.budget.seconds,
         }
         made_with = {OURS: (row.weights, weights_digest(networks[row.weights]))}
-        made_with |= {
-            name: (name, importlib.metadata.version(name)) for name in names or available()
-        }  # another version's numbers are dropped
+        # Another version's numbers are dropped.
+        made_with |= {name: (name, importlib.metadata.version(name)) for name in names or available()}
         for name, (weights, digest) in made_with.items():
             known = {
                 "strategy": name,

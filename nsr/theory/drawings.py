@@ -109,9 +109,8 @@ def draw_circuit(ax: Axes, circuit: Circuit, title: str = "") -> None:
     names = circuit.names or [f"{i + 1}" for i in range(n_inputs)]
     for i, (x, y) in place.items():
         for j in set(circuit.gates[i].inputs):
-            bend = (
-                0.0 if x - place[j][0] == 1 else -0.25
-            )  # a wire over several levels goes around the gates between
+            # A wire over several levels goes around the gates between.
+            bend = 0.0 if x - place[j][0] == 1 else -0.25
             ax.add_patch(
                 FancyArrowPatch(
                     place[j],
@@ -248,15 +247,8 @@ def growth_picture(growth) -> Figure:
 def experiment_picture(table, titles: Sequence[str] = ("Familiar formulae", "Longer formulae")) -> Figure:
     """Accuracy against formula depth, a line per network depth: a table with n_layers, seed, kind, depth, n,
     right."""
-    blues = [
-        GREY,
-        "#c6dbef",
-        "#9ecae1",
-        "#6baed6",
-        "#4292c6",
-        "#2171b5",
-        "#08306b",
-    ]  # 0 layers is the counting baseline
+    # 0 layers is the counting baseline.
+    blues = [GREY, "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08306b"]
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
     for ax, kind, title in zip(axes, ("familiar", "longer"), titles, strict=True):
         here = table[table.kind == kind].assign(accuracy=lambda rows: rows.right / rows.n)

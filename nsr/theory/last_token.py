@@ -20,15 +20,8 @@ from torch import nn
 from nsr.theory.boolean import AND, NOT, OR, Symbols, fold, value
 from nsr.theory.reduction import POINTS, VALUES, to_tokens
 
-WORDS = (
-    "<pad>",
-    "add",
-    "sub",
-    "mul",
-    "x1",
-    "x2",
-    "<answer>",
-)  # the network's input; <answer> is the slot of u
+# The network reads these; <answer> is the slot of u.
+WORDS = ("<pad>", "add", "sub", "mul", "x1", "x2", "<answer>")
 LEAVES = ("x1", "x2", "C")  # what it can answer
 IDS = {word: i for i, word in enumerate(WORDS)}
 CONNECTIVES = (NOT, AND, OR)

@@ -97,9 +97,8 @@ def hypotheses(max_depth: int, epsilon: float, X: np.ndarray) -> Hypotheses:
         left, right = (
             side.ravel() for side in np.meshgrid(np.arange(known), np.arange(known), indexing="ij")
         )
-        new = (left >= older) | (
-            right >= older
-        )  # at least one operand of the level below, else it is listed already
+        # At least one operand of the level below, else it is listed already.
+        new = (left >= older) | (right >= older)
         pairs = np.column_stack([left[new], right[new]])
         for name, function in BINARY.items():
             operator += [name] * len(pairs)
