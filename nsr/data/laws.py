@@ -144,9 +144,8 @@ class Equation:
         (('div', 'mul', 'C', 'mul', 'x1', 'x2', 'C'), (3.0, 2.0))
         """
         number = {name: f"x{i}" for i, name in enumerate(self.names, start=1)}
-        return parse(
-            re.sub(r"[A-Za-z]\w*", lambda word: number.get(word[0], word[0]), _without_tanh(self.formula))
-        )
+        formula = _without_tanh(self.formula)
+        return parse(re.sub(r"[A-Za-z]\w*", lambda word: number.get(word[0], word[0]), formula))
 
     def problem(
         self, rng: np.random.Generator, n_points: int = 100, n_fresh: int = 100, noise: float = 0.0
@@ -187,9 +186,8 @@ class Equation:
         problem = units.problem(problem) if units else problem
         prefix, constants = simplify(prefix, constants) if constants else (prefix, ())
         fit = fit_constants(prefix, problem.X, problem.y, initial=constants or None)
-        return 1.0 - fit.r2 <= EXACT and not is_strained(
-            fit.constants[prefix[:2] == ("add", CONSTANT) :], LARGEST
-        )
+        apart = fit.constants[prefix[:2] == ("add", CONSTANT) :]
+        return 1.0 - fit.r2 <= EXACT and not is_strained(apart, LARGEST)
 
 
 @cache

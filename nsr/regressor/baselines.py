@@ -135,16 +135,10 @@ def measure_baselines(
         try:
             model, answer = fit_baseline(name, problem.X, problem.y, seconds, seed, weights)
             given = r2_score(problem.y, model.predict(problem.X))
-            fresh = (
-                given
-                if problem.X_fresh is None
-                else r2_score(problem.y_fresh, model.predict(problem.X_fresh))
-            )
-        except (
-            ValueError,
-            ArithmeticError,
-            RuntimeError,
-        ) as error:  # a failure is a failure, and the others go on
+            fresh = given
+            if problem.X_fresh is not None:
+                fresh = r2_score(problem.y_fresh, model.predict(problem.X_fresh))
+        except (ValueError, ArithmeticError, RuntimeError) as error:  # the others go on
             why = str(error)
         rows.append(
             {
@@ -172,24 +166,14 @@ def measure_same_time(
     for row in rows:
         ours = job_of(row, networks[row.weights])
         jobs.append(replace(ours, make=partial(_on_one_core, ours.make)))
-        about = {
-            "test_set": row.test_set,
-            "noise": row.noise,
-            "n_points": row.n_points,
-            "limit": row.limit,
-            "seconds": row.budget.seconds,
-        }
+        about = {name: getattr(row, name) for name in ("test_set", "noise", "n_points", "limit")}
+        about["seconds"] = row.budget.seconds
         made_with = {OURS: (row.weights, weights_digest(networks[row.weights]))}
         # Another version's numbers are dropped.
         made_with |= {name: (name, importlib.metadata.version(name)) for name in names or available()}
         for name, (weights, digest) in made_with.items():
-            known = {
-                "strategy": name,
-                "seed": row.seed,
-                **about,
-                "weights": weights,
-                "weights_digest": digest,
-            }
+            known = {"strategy": name, "seed": row.seed, **about}
+            known |= {"weights": weights, "weights_digest": digest}
             make = partial(_lines, name, row, str(networks[row.weights].folder))
             jobs.append(Job(f"{name} {row.test_set}", known, partial(_on_one_core, make)))
     return fill(jobs, path)
