@@ -8,16 +8,17 @@ nothing to look at, and says whose turn it is.
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
-import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from nsr.book import runner
-from nsr.book.run_records import OUTPUTS, atomic_write, short
+from nsr.book.run_records import OUTPUTS, atomic_write, metrics_of, short
+from nsr.book.search_box import parts
 
 RUNGS = {"Predict": 3, "Turn": 7, "Build": 15}  # minutes that a class needs for an exercise of each kind
 WORDS_PER_MINUTE = 180  # of reading prose about mathematics
@@ -49,11 +50,8 @@ def exercises(notebook: Any) -> list[Exercise]:
         if cell.cell_type == "code" and tagged(cell, "solution"):
             if i + 1 == len(notebook.cells) or not tagged(notebook.cells[i + 1], "check"):
                 raise runner.LabError(f"Cell {i + 1} is a solution, and no check follows it.")
-            later = [
-                c.source
-                for c in notebook.cells[i + 1 :]
-                if c.cell_type == "code" and not tagged(c, "solution")
-            ]
+            code = [c for c in notebook.cells[i + 1 :] if c.cell_type == "code"]
+            later = [c.source for c in code if not tagged(c, "solution")]
             found.append(Exercise(i, i + 1, rung, tuple(given_names(cell.source, later))))
     return found
 
@@ -88,18 +86,13 @@ def stub(solution: str, names: Sequence[str]) -> str:
     <BLANKLINE>
     answer = ...
     """
-    parts = [f"# Your turn: {', '.join(names)}."]
     tree = ast.parse(solution)
     imports = [ast.unparse(node) for node in tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    parts[0] = "\n".join([parts[0], *imports])
-    parts += [
-        ast.unparse(_emptied(node))
-        for node in tree.body
-        if isinstance(node, Definition) and node.name in names
-    ]
-    defined = {node.name for node in tree.body if isinstance(node, Definition)}
-    values = [f"{name} = ..." for name in names if name not in defined]
-    return "\n\n".join(parts + (["\n".join(values)] if values else []))
+    defined = {node.name: node for node in tree.body if isinstance(node, Definition)}
+    emptied = [ast.unparse(_emptied(node)) for name, node in defined.items() if name in names]
+    values = "\n".join(f"{name} = ..." for name in names if name not in defined)
+    first = "\n".join([f"# Your turn: {', '.join(names)}.", *imports])
+    return "\n\n".join(filter(None, [first, *emptied, values]))
 
 
 def _emptied(node: Any) -> Any:
@@ -134,9 +127,8 @@ def student(notebook: Any) -> Any:
         check.source = guard(solution.source, exercise.names) + check.source
         solution.source = stub(solution.source, exercise.names)
         solution.metadata["tags"] = ["exercise"]
-    made.cells = [
-        cell for cell in made.cells if not tagged(cell, "solution")
-    ]  # prose that gives an answer away
+    # What is left is prose that gives an answer away.
+    made.cells = [cell for cell in made.cells if not tagged(cell, "solution")]
     return made
 
 
@@ -146,27 +138,21 @@ def teacher(notebook: Any, executed: Any = None, metrics: dict[str, Any] | None 
     import nbformat
 
     made = copy.deepcopy(notebook)
-    lines = [
+    known = " (they are known after `make run`)."
+    if metrics:
+        known = f", measured at the {metrics['scale']} scale on {metrics.get('cores', '?')} cores."
+    first = (
         "**For the teacher.** Minutes are for reading aloud and thinking; seconds are what the machine needs"
-        + (
-            f", measured at the {metrics['scale']} scale on {metrics.get('cores', '?')} cores."
-            if metrics
-            else " (they are known after `make run`)."
-        ),
-        "",
-        "| section | minutes | seconds |",
-        "|---|---|---|",
-    ]
-    took = _seconds(notebook, executed)
-    for title, first, last in sections(notebook):
-        words = sum(
-            len(cell.source.split()) for cell in notebook.cells[first:last] if cell.cell_type == "markdown"
-        )
-        code = sum(cell.cell_type == "code" for cell in notebook.cells[first:last])
-        ran = [took[i] for i in range(first, last) if i in took]
-        lines.append(
-            f"| {title} | {max(1, round(words / WORDS_PER_MINUTE + code / 2))} | {f'{sum(ran):.0f}' if ran else '–'} |"
-        )
+    )
+    lines = [first + known, "", "| section | minutes | seconds |", "|---|---|---|"]
+    took = _seconds(executed)
+    for title, cells in parts(notebook, levels=2):
+        prose = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
+        code = [cell.source for cell in cells if cell.cell_type == "code"]
+        ran = [took[source] for source in code if source in took]
+        minutes = max(1, round(prose / WORDS_PER_MINUTE + len(code) / 2))
+        name = title.strip().replace("|", r"\|")
+        lines.append(f"| {name} | {minutes} | {f'{sum(ran):.0f}' if ran else '–'} |")
     found = exercises(notebook)
     total = sum(RUNGS.get(exercise.rung, 5) for exercise in found)
     lines.append(f"| {len(found)} exercises, on top | {total} | |")
@@ -174,30 +160,12 @@ def teacher(notebook: Any, executed: Any = None, metrics: dict[str, Any] | None 
     return made
 
 
-def sections(notebook: Any) -> Iterator[tuple[str, int, int]]:
-    """Title, first cell and the cell after the last of every part that begins with a heading."""
-    starts = [
-        (i, heading.group(1))
-        for i, cell in enumerate(notebook.cells)
-        if cell.cell_type == "markdown" and (heading := re.match(r"##?\s+(.+)", cell.source))
-    ]
-    for (first, title), (last, _) in zip(starts, [*starts[1:], (len(notebook.cells), "")]):
-        yield title.strip().replace("|", r"\|"), first, last
-
-
-def _seconds(notebook: Any, executed: Any) -> dict[int, float]:
-    """Cell → seconds it took, for the cells that an executed copy still has."""
-    if executed is None:
-        return {}
-    durations = {
-        cell.source: cell.metadata.get("papermill", {}).get("duration") or 0.0
-        for cell in executed.cells
-        if cell.cell_type == "code"
-    }
+def _seconds(executed: Any) -> dict[str, float]:
+    """The source of a cell → the seconds that it took in the executed copy."""
     return {
-        i: durations[cell.source]
-        for i, cell in enumerate(notebook.cells)
-        if cell.cell_type == "code" and cell.source in durations
+        cell.source: cell.metadata.get("papermill", {}).get("duration") or 0.0
+        for cell in (executed.cells if executed else [])
+        if cell.cell_type == "code"
     }
 
 
@@ -229,9 +197,7 @@ def _run_of(path: Path, scale: str) -> tuple[Any, dict[str, Any] | None]:
     import nbformat
 
     folder = OUTPUTS / scale / path.stem
-    try:
-        return nbformat.read(folder / f"{path.stem}.ipynb", as_version=4), json.loads(
-            (folder / "metrics.json").read_text()
-        )
-    except (OSError, ValueError):
-        return None, None
+    if metrics := metrics_of(folder):
+        with contextlib.suppress(OSError, ValueError):
+            return nbformat.read(folder / f"{path.stem}.ipynb", as_version=4), metrics
+    return None, None

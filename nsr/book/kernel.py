@@ -167,9 +167,8 @@ def main(job_path: str) -> int:
     folder, name = Path(job["folder"]), Path(job["notebook"]).stem
     notebook = jupytext.read(job["notebook"])
     jupytext.write(notebook, folder / "state" / "source.ipynb")
-    total = len(notebook.cells) + bool(
-        job["parameters"]
-    )  # Papermill adds a cell with the parameters that are not the default
+    # Papermill adds a cell with the parameters that are not the default.
+    total = len(notebook.cells) + bool(job["parameters"])
 
     def cell_started(cell: Any, cell_index: int) -> None:
         (folder / "state" / "cell.txt").write_text(f"cell {cell_index + 1} of {total}")
@@ -177,9 +176,8 @@ def main(job_path: str) -> int:
     # Sockets in the file system: no ports to run out of or to guard. Left alone, Jupyter puts them into the
     # working directory, where two kernels would answer each other's questions.
     sockets = os.path.join(os.environ["JUPYTER_RUNTIME_DIR"], "socket")
-    os.chdir(
-        folder
-    )  # relative names, because Papermill fills in {braces} in paths and keeps the paths in the notebook
+    # The names are relative, because Papermill fills in {braces} in paths and keeps the paths in the notebook.
+    os.chdir(folder)
     try:
         papermill.execute_notebook(
             "state/source.ipynb",

@@ -32,9 +32,8 @@ def locked(path: Path | str) -> Iterator[None]:
         handle = os.open(file, os.O_RDONLY | os.O_CREAT, 0o666)
         try:
             _wait_for(handle)
-            held = _is_still(
-                file, handle
-            )  # else the last holder has just removed it, and others now use a new one
+            # If it is not, the last holder has just removed it, and others now use a new one.
+            held = _is_still(file, handle)
             if held:
                 try:
                     yield

@@ -41,9 +41,8 @@ def _drawn(match: re.Match[str]) -> str:
             html.unescape(match.group(1) if block else match.group(2)), display="block" if block else "inline"
         )
         for part in formula.iter():
-            part.text = html.unescape(
-                part.text or ""
-            )  # the library writes its symbols as &#x3B1; and expects nobody to escape them
+            # The library writes its symbols as &#x3B1; and expects nobody to escape them.
+            part.text = html.unescape(part.text or "")
             for name in _UNWANTED & set(part.attrib):
                 del part.attrib[name]
         return tostring(formula, encoding="unicode")

@@ -5,7 +5,6 @@ import contextlib
 import hashlib
 import html
 import io
-import json
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -15,15 +14,10 @@ from typing import Any
 from nsr.book import search_box
 from nsr.book.mathml import with_mathml
 from nsr.book.publishing import FAILED
-from nsr.book.run_records import atomic_write, clock
+from nsr.book.run_records import atomic_write, clock, metrics_of
 
-LABELS = (
-    "Claim",
-    "You will see",
-    "Needs",
-    "From the paper",
-    "Runtime",
-)  # what every notebook's first cell says, in this order
+# Every notebook's first cell says these, in this order.
+LABELS = ("Claim", "You will see", "Needs", "From the paper", "Runtime")
 CHAPTERS = {  # the plan of the book; which of them exist is for the folder of notebooks to say
     "00_start_here": "the map",
     "01_boolean_formula_reduction": "why writing token by token is hard: the theorem",
@@ -53,9 +47,8 @@ def header(notebook: Path) -> dict[str, str]:
 
     first = jupytext.read(notebook).cells[0].source
     title = re.search(r"^#\s+(.+)$", first, re.MULTILINE)
-    pieces = re.split(
-        rf"[-*]?\s*\*\*({'|'.join(LABELS)})[.:]?\*\*[.:]?\s*", first
-    )  # text, label, text, label, text ...
+    # The pieces are text, label, text, label, text ...
+    pieces = re.split(rf"[-*]?\s*\*\*({'|'.join(LABELS)})[.:]?\*\*[.:]?\s*", first)
     said = {label: " ".join(text.split()) for label, text in zip(pieces[1::2], pieces[2::2], strict=False)}
     return {"title": title.group(1).strip() if title else notebook.stem} | said
 
@@ -72,9 +65,8 @@ def write_page(folder: Path, notebook: Path, metrics: Mapping[str, Any]) -> Path
         body = exporter.from_filename(str(executed))[0]
     except (FileNotFoundError, ValueError):  # it never began, or the disk was full in the middle of it
         body = "<p>The notebook was not executed.</p>"
-    body = re.sub(
-        r"<style scoped[^>]*>.*?</style>", "", body, flags=re.DOTALL
-    )  # of pandas; the page has rules for its tables
+    # These styles are of pandas; the page has rules of its own for tables.
+    body = re.sub(r"<style scoped[^>]*>.*?</style>", "", body, flags=re.DOTALL)
     body = re.sub(
         r'<a href="(?:\./)?(\d\d_\w+)\.py(#[^"]*)?">(.*?)</a>',
         lambda link: _chapter_link(notebook.parent, *link.groups("")),
@@ -89,28 +81,15 @@ def bind(folder: Path, notebooks: Sequence[Path]) -> Path:
     there = [path for path in notebooks if (folder / path.stem / f"{path.stem}.html").exists()]
     names = [path.stem for path in there]
     for position, name in enumerate(names):
-        before, after = names[position - 1 : position] or [""], names[position + 1 : position + 2] or [""]
-        links = [
-            f'<a rel="prev" href="../{before[0]}/{before[0]}.html">← {_spoken(before[0])}</a>'
-            if before[0]
-            else "<span></span>",
-            '<a href="../index.html">All chapters</a>',
-            f'<a rel="next" href="../{after[0]}/{after[0]}.html">{_spoken(after[0])} →</a>'
-            if after[0]
-            else "<span></span>",
-        ]
-        for page in [
-            folder / name / f"{name}.html",
-            *folder.glob(f"{name}@*/{name}.html"),
-            *folder.glob(f"{FAILED}{name}*/{name}.html"),
-        ]:
-            with contextlib.suppress(
-                FileNotFoundError
-            ):  # another run is just replacing it, and will link it itself
+        before, after = ["", *names][position], [*names, ""][position + 1]
+        links = _neighbour(before, "prev", "← {}"), _ALL, _neighbour(after, "next", "{} →")
+        again = [*folder.glob(f"{name}@*/{name}.html"), *folder.glob(f"{FAILED}{name}*/{name}.html")]
+        for page in [folder / name / f"{name}.html", *again]:
+            # Another run is just replacing it, and will link it itself.
+            with contextlib.suppress(FileNotFoundError):
                 old = page.read_text()
-                new = re.sub(
-                    r"<nav>.*?</nav>", lambda _: f"<nav>{''.join(links)}</nav>", old, flags=re.DOTALL
-                )
+                nav = f"<nav>{''.join(links)}</nav>"
+                new = re.sub(r"<nav>.*?</nav>", lambda _: nav, old, flags=re.DOTALL)
                 if new != old:
                     atomic_write(page, new)
     return atomic_write(folder / "index.html", _index(folder, there))
@@ -132,12 +111,10 @@ def _index(folder: Path, notebooks: Sequence[Path]) -> str:
 
     rows = []
     for path in notebooks:
-        with contextlib.suppress(OSError, ValueError):
-            metrics = json.loads((folder / path.stem / "metrics.json").read_text())
-            about, state = (
-                header(path),
-                "" if metrics["status"] == "ok" else f' <b class="bad">{metrics["status"]}</b>',
-            )
+        if metrics := metrics_of(folder / path.stem):
+            about, state = header(path), ""
+            if metrics["status"] != "ok":
+                state = f' <b class="bad">{metrics["status"]}</b>'
             if (folder / f"{FAILED}{path.stem}").exists():
                 state += f' <b class="bad">a later run failed: {FAILED}{path.stem}</b>'
             rows.append(
@@ -158,8 +135,12 @@ def _chapter_link(notebooks: Path, name: str, place: str, text: str) -> str:
     )
 
 
-def _spoken(name: str) -> str:
-    return f"{name[:2]} {name[3:].replace('_', ' ')}"
+def _neighbour(name: str, rel: str, words: str) -> str:
+    """A link to the page before or after, or the room for one."""
+    if not name:
+        return "<span></span>"
+    spoken = words.format(f"{name[:2]} {name[3:].replace('_', ' ')}")
+    return f'<a rel="{rel}" href="../{name}/{name}.html">{spoken}</a>'
 
 
 def _inline(paragraph: str) -> str:
@@ -175,11 +156,8 @@ def _failure(metrics: Mapping[str, Any]) -> str:
 
 def _certificate(metrics: Mapping[str, Any]) -> str:
     """The birth certificate, in a sentence that opens into a table."""
-    commit = (
-        f"commit {metrics['commit'][:10]}{' with local changes' if metrics['dirty'] else ''}"
-        if metrics["commit"]
-        else "no commit"
-    )
+    changes = " with local changes" if metrics["dirty"] else ""
+    commit = f"commit {metrics['commit'][:10]}{changes}" if metrics["commit"] else "no commit"
     line = f"Scale {metrics['scale']}, seed {metrics['seed']}, {commit}, {clock(metrics['seconds'])} on {metrics['cores']} cores, {metrics['date'][:10]}"
     facts = metrics["parameters"] | metrics["versions"]
     cells = "".join(
@@ -209,13 +187,8 @@ def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
     """
 
     def these(texts: Sequence[str]) -> str:
-        return (
-            " ".join(
-                f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-                for text in texts
-            )
-            or "'none'"
-        )
+        digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts]
+        return " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
 
     return (
         f"default-src 'none'; script-src {these(scripts)}; style-src {these(styles)}; style-src-attr 'unsafe-inline'; "
@@ -223,7 +196,7 @@ def policy(scripts: Sequence[str], styles: Sequence[str]) -> str:
     )
 
 
-_NAV = "<nav></nav>"
+_NAV, _ALL = "<nav></nav>", '<a href="../index.html">All chapters</a>'
 _CSS = """
 :root { --ink: #1d2430; --soft: #5d6878; --line: #dfe4ea; --paper: #ffffff; --code: #f5f7f9; --link: #0b62a8; }
 * { box-sizing: border-box; }

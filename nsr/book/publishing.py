@@ -2,13 +2,13 @@
 
 import contextlib
 import ctypes
-import json
 import os
 import shutil
 import time
 from pathlib import Path
 
 from nsr.book.locks import locked
+from nsr.book.run_records import metrics_of
 
 FAILED = "failed_"  # before the name of a folder: a run that failed after another one had finished
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
@@ -19,18 +19,11 @@ def publish(working: Path, folder: Path, good: bool) -> Path:
     another finishes."""
     beside = folder.with_name(FAILED + folder.name)
     with locked(folder):
-        place = folder if good or not _finished(folder) else beside
+        place = folder if good or metrics_of(folder).get("status") != "ok" else beside
         replace_folder(working, place)
         if place == folder:
             shutil.rmtree(beside, ignore_errors=True)
     return place
-
-
-def _finished(folder: Path) -> bool:
-    try:
-        return json.loads((folder / "metrics.json").read_text())["status"] == "ok"
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
 
 
 def replace_folder(new: Path, folder: Path) -> None:
@@ -46,9 +39,8 @@ def replace_folder(new: Path, folder: Path) -> None:
         try:
             os.rename(new, folder)
         except OSError:
-            with contextlib.suppress(
-                OSError
-            ):  # fails if somebody else's folder came in between: then that one is there
+            # This fails if somebody else's folder came in between: then that one is there.
+            with contextlib.suppress(OSError):
                 os.rename(old, folder)
             time.sleep(0.01)
         else:

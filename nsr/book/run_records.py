@@ -38,19 +38,7 @@ OUTPUTS = Path(os.environ.get("NSR_OUTPUTS") or ROOT / "outputs")
 REFERENCE = ROOT / "outputs" / "reference"  # the committed results; read, hardly ever written
 
 EVERY = 10.0  # seconds between two plain progress lines
-_REPORTED = (
-    "nsr-lab",
-    "numpy",
-    "scipy",
-    "numba",
-    "sympy",
-    "pandas",
-    "scikit-learn",
-    "torch",
-    "matplotlib",
-    "jupytext",
-    "papermill",
-)
+_REPORTED = "nsr-lab numpy scipy numba sympy pandas scikit-learn torch matplotlib jupytext papermill".split()
 
 
 # ---- the run we are part of ---------------------------------------------------------------------------------------------------
@@ -96,12 +84,20 @@ def record(**results: Any) -> None:
     atomic_write(path, to_json(known | results))
 
 
+def metrics_of(folder: Path) -> dict[str, Any]:
+    """What the run in this folder says of itself; nothing if there is none, or if it is just being replaced."""
+    try:
+        metrics = json.loads((folder / "metrics.json").read_text())
+    except (OSError, ValueError):
+        return {}
+    return metrics if isinstance(metrics, dict) else {}
+
+
 def uses(path: Path | str) -> None:
     """Note that the current run depends on this file, so that the run is out of date when the file changes."""
     listing = state_file("inputs.txt")
-    if (
-        listing is not None and run_dir() not in Path(path).parents
-    ):  # what lies in its own folder, the run has made
+    # What lies in its own folder, the run has made.
+    if listing is not None and run_dir() not in Path(path).parents:
         with open(listing, "a") as notes:
             notes.write(os.path.relpath(path, ROOT) + "\n")
 
@@ -312,8 +308,7 @@ def progress(
             yield item
             now = time.monotonic()
             if now - told >= 1 and board or now - shown >= EVERY:
-                line = _progress_line(label, done, total, now - start, note)
-                told = now
+                line, told = _progress_line(label, done, total, now - start, note), now
                 if board:
                     board.write_text(line)
                 if now - shown >= EVERY:
@@ -324,9 +319,7 @@ def progress(
             board.unlink(missing_ok=True)
 
 
-def _progress_line(
-    label: str, done: int, total: int | None, seconds: float, note: Callable[[], str] | None
-) -> str:
+def _progress_line(label: str, done: int, total: int | None, seconds: float, note: Callable | None) -> str:
     words = [f"{label}: {done:,}" if label else f"{done:,}"]
     if total:
         words[0] += f" of {total:,} ({done / total:.0%})"
@@ -347,9 +340,8 @@ def clock(seconds: float) -> str:
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
-    return (
-        f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
-    )
+    minutes = whole // 60
+    return f"{minutes} min {whole % 60} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def short(path: Path) -> str:

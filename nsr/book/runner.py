@@ -42,6 +42,7 @@ from nsr.book.run_records import (
     clock,
     cores,
     digest,
+    metrics_of,
     short,
     timed,
     to_json,
@@ -51,10 +52,9 @@ SCALES = ("tiny", "laptop", "paper")
 LIMITS: dict[str, float | None] = {"tiny": 180, "laptop": 3600, "paper": None}  # seconds per notebook
 NOTEBOOKS = ROOT / "notebooks"
 PARAMS = ROOT / "params"
-WEIGHTS = (
-    ".safetensors",
-    ".npz",
-)  # what a run depends on in outputs/reference without reading it by `read_table`
+# A run depends on these in outputs/reference without reading them by `read_table`.
+WEIGHTS = (".safetensors", ".npz")
+THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMBA")]
 KINDS = {"int": int, "float": float, "str": str, "bool": bool}
 
 
@@ -153,11 +153,8 @@ def _cast(parameter: Parameter, value: Any, notebook: str) -> Any:
             case "bool", bool() | "true" | "True" | "false" | "False":
                 return str(value).lower() == "true"
             case "int", str() | float() if float(value) == int(float(value)):  # 1e5 is an integer too
-                return (
-                    int(value)
-                    if isinstance(value, str) and value.lstrip("+-").isdecimal()
-                    else int(float(value))
-                )
+                whole = isinstance(value, str) and value.lstrip("+-").isdecimal()
+                return int(value if whole else float(value))
             case ("int", int()) | ("float", int() | float() | str()) if not isinstance(value, bool):
                 return KINDS[parameter.kind](value)
             case "str", str():
@@ -193,10 +190,7 @@ def _content(path: Path, _changed: int) -> str:
 def up_to_date(folder: Path, expected: str) -> bool:
     """Whether this folder holds a finished run of exactly these things, and the tables it read are still the
     same."""
-    try:
-        metrics = json.loads((folder / "metrics.json").read_text())
-    except (OSError, ValueError):
-        return False
+    metrics = metrics_of(folder)
     inputs = metrics.get("inputs", {})
     return (
         metrics.get("status") == "ok"
@@ -215,11 +209,9 @@ def folder_of(notebook: Path, scale: str, parameters: Mapping[str, Any]) -> Path
     if not own:
         return OUTPUTS / scale / notebook.stem
     safe = re.sub(r"[^\w.=,+-]", "_", own)
-    return (
-        OUTPUTS
-        / scale
-        / f"{notebook.stem}@{safe if safe == own and len(own) < 100 else f'{safe[:80]}-{digest(own)}'}"
-    )
+    if safe != own or len(own) >= 100:
+        safe = f"{safe[:80]}-{digest(own)}"
+    return OUTPUTS / scale / f"{notebook.stem}@{safe}"
 
 
 # ---- running ------------------------------------------------------------------------------------------------------------------
@@ -245,7 +237,7 @@ def run(
     folder = folder_of(notebook, scale, parameters)
     state = fingerprint(notebook, parameters)
     if not force and up_to_date(folder, state):
-        return json.loads((folder / "metrics.json").read_text()) | {"folder": folder, "fresh": False}
+        return metrics_of(folder) | {"folder": folder, "fresh": False}
 
     working = folder.with_name(f".{folder.name}.partial-{os.getpid()}-{secrets.token_hex(4)}")
     try:
@@ -284,11 +276,8 @@ def run(
 
 def _gathered(working: Path) -> dict[str, Any]:
     """What the notebook recorded, drew and read."""
-    results, inputs, figures = (
-        working / "state" / "results.json",
-        working / "state" / "inputs.txt",
-        working / "figures",
-    )
+    state, figures = working / "state", working / "figures"
+    results, inputs = state / "results.json", state / "inputs.txt"
     names = sorted(set(inputs.read_text().splitlines())) if inputs.exists() else []
     return {
         "results": json.loads(results.read_text()) if results.exists() else {},
@@ -315,14 +304,9 @@ def run_all(
     failed = []
     for label, name, metrics in _runs(names, scale, overrides=overrides, limit=limit, force=force):
         page = short(metrics["folder"] / f"{name}.html")
-        ending = f"{metrics['status']} in {clock(metrics['seconds'])}" if metrics["fresh"] else "up to date"
-        beside = metrics["folder"].name.startswith(FAILED)
-        kept = (
-            f"; the finished run stays in {short(metrics['folder'].with_name(metrics['folder'].name.removeprefix(FAILED)))}"
-            if beside
-            else ""
-        )
-        print(f"{CLEAR}{label}: {ending} → {page}{kept}", flush=True)
+        finished = metrics["folder"].with_name(metrics["folder"].name.removeprefix(FAILED))
+        kept = f"; the finished run stays in {short(finished)}" if finished != metrics["folder"] else ""
+        print(f"{CLEAR}{label}: {ending(metrics)} → {page}{kept}", flush=True)
         if metrics["status"] != "ok":
             failed.append(name)
             print(metrics["error"], file=sys.stderr, flush=True)
@@ -342,6 +326,11 @@ def run_all(
             file=sys.stderr,
         )
     return 1 if failed else 0
+
+
+def ending(metrics: Mapping[str, Any]) -> str:
+    """How a run ended, in a few words."""
+    return f"{metrics['status']} in {clock(metrics['seconds'])}" if metrics["fresh"] else "up to date"
 
 
 def _runs(names: Sequence[str], scale: str, **options: Any) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -384,18 +373,14 @@ def _runs(names: Sequence[str], scale: str, **options: Any) -> Iterator[tuple[st
 def _room(scale: str, n_notebooks: int) -> int:
     """How many notebooks may run at a time: one per core and 2 GB of free memory. At the paper's scale each
     wants the whole machine."""
-    return (
-        1
-        if scale == "paper"
-        else max(1, min(cores(), n_notebooks, psutil.virtual_memory().available // 2**31))
-    )
+    free = psutil.virtual_memory().available // 2**31
+    return 1 if scale == "paper" else max(1, min(cores(), n_notebooks, free))
 
 
 @contextlib.contextmanager
 def _threads_for_each(n: int) -> Iterator[None]:
     """Kernels that start meanwhile use so many threads, unless the reader has said how many."""
-    names = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMBA")]
-    ours = [name for name in names if name not in os.environ]
+    ours = [name for name in THREADS if name not in os.environ]
     os.environ.update(dict.fromkeys(ours, str(n)))
     try:
         yield

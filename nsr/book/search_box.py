@@ -33,27 +33,25 @@ document.getElementById("query").addEventListener("input", event => {
 """
 
 
+def parts(notebook: Any, levels: int) -> Iterator[tuple[str, list[Any]]]:
+    """Title and cells of every part that begins with a heading of at most this level."""
+    starts = [
+        (i, heading.group(1))
+        for i, cell in enumerate(notebook.cells)
+        if cell.cell_type == "markdown" and (heading := re.match(rf"#{{1,{levels}}}\s+(.+)", cell.source))
+    ]
+    for (first, title), (last, _) in zip(starts, [*starts[1:], (None, "")]):
+        yield title, notebook.cells[first:last]
+
+
 def sections(notebook: Any, name: str) -> Iterator[dict[str, str]]:
-    """The parts of a chapter that begin with a heading: where they are, what they are called, what their
-    prose says."""
-    title, words = "", []
-    for cell in [*notebook.cells, None]:
-        heading = (
-            cell is not None and cell.cell_type == "markdown" and re.match(r"#{1,3}\s+(.+)", cell.source)
-        )
-        if (heading or cell is None) and title:
-            anchor = quote(title.replace(" ", "-"))  # as nbconvert names its headings
-            yield {
-                "chapter": name[:2],
-                "title": title,
-                "page": f"{name}/{name}.html#{anchor}",
-                "text": " ".join(words[:WORDS]),
-            }
-        if heading:
-            title, words = re.sub(r"[*`]", "", heading.group(1)).strip(), []
-        if cell is not None and cell.cell_type == "markdown":
-            prose = re.sub(r"\]\([^)]*\)|^#+\s.*$|[*_`>|#\[\]$\\{}]", " ", cell.source, flags=re.MULTILINE)
-            words += prose.split()
+    """The parts of a chapter: where they are, what they are called, what their prose says."""
+    for heading, cells in parts(notebook, levels=3):
+        title = re.sub(r"[*`]", "", heading).strip()
+        prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        words = re.sub(r"\]\([^)]*\)|^#+\s.*$|[*_`>|#\[\]$\\{}]", " ", prose, flags=re.MULTILINE).split()
+        page = f"{name}/{name}.html#{quote(title.replace(' ', '-'))}"  # as nbconvert names its headings
+        yield {"chapter": name[:2], "title": title, "page": page, "text": " ".join(words[:WORDS])}
 
 
 def box(folder: Path, names: Sequence[str]) -> str:
@@ -68,9 +66,8 @@ def box(folder: Path, names: Sequence[str]) -> str:
             continue
     if not found:
         return ""
-    data = json.dumps(found, ensure_ascii=False).replace(
-        "<", "\\u003c"
-    )  # no text of a chapter can end the script
+    # No text of a chapter can end the script.
+    data = json.dumps(found, ensure_ascii=False).replace("<", "\\u003c")
     return (
         f'<input id="query" type="search" placeholder="Search the book" aria-label="Search the book"><ul id="found"></ul>'
         f'<script id="sections" type="application/json">{data}</script><script>{SCRIPT}</script>'

@@ -69,11 +69,8 @@ def read_sweep(path: Path | str, scale: str) -> tuple[dict[str, Any], list[Point
     try:
         content = yaml.safe_load(path.read_text())
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        reason = " ".join(
-            str(
-                getattr(error, "problem", None) or getattr(error, "strerror", None) or type(error).__name__
-            ).split()
-        )
+        known = getattr(error, "problem", None) or getattr(error, "strerror", None)
+        reason = " ".join(str(known or type(error).__name__).split())
         raise runner.LabError(f"{path.name} cannot be read as plain YAML ({reason}).") from error
     given = isinstance(content, dict) and {key: content.get(key) or {} for key in ("grid", "fixed", "then")}
     if (
@@ -96,11 +93,11 @@ def read_sweep(path: Path | str, scale: str) -> tuple[dict[str, Any], list[Point
         )
     notebook, small = runner.find(content["notebook"]), _small_grids(content.get("points"), path)
     _check_names(path, notebook, small, **given)
-    if (n_points := sum(math.prod(map(len, (part | given["grid"]).values())) for part in small)) > MAX_POINTS:
+    grids = [part | given["grid"] for part in small]
+    if (n_points := sum(math.prod(map(len, grid.values())) for grid in grids)) > MAX_POINTS:
         raise runner.LabError(
             f"{path.name} asks for {n_points:,} points, and {MAX_POINTS:,} is the most a sweep may have."
         )
-    grids = [part | given["grid"] for part in small]
     points = [
         _point(notebook, scale, dict(zip(grid, values)), given["fixed"])
         for grid in grids
@@ -110,19 +107,16 @@ def read_sweep(path: Path | str, scale: str) -> tuple[dict[str, Any], list[Point
         raise runner.LabError(
             f"{path.name} lists the same value twice in {', '.join(dict.fromkeys(itertools.chain(*grids)))}."
         )
-    whole = {
-        name: list(dict.fromkeys(itertools.chain(*(grid.get(name, []) for grid in grids))))
-        for name in itertools.chain(*grids)
-    }
+    whole: dict[str, list[Any]] = {}  # every value of every parameter, once
+    for name, values in itertools.chain(*(grid.items() for grid in grids)):
+        whole[name] = list(dict.fromkeys([*whole.get(name, []), *values]))
     then = runner.settle(notebook, scale, given["then"]) and given["then"] if "then" in content else None
     return {"name": path.stem, "notebook": notebook.stem, "grid": whole, "then": then}, points
 
 
 def _chosen(plan: Mapping[str, Any], points: Sequence[Point], only: Mapping[str, str]) -> list[Point]:
     """Those points that have the given values, as somebody would type them."""
-    kept = [
-        point for point in points if all(str(point.chosen.get(name)) == value for name, value in only.items())
-    ]
+    kept = [p for p in points if all(str(p.chosen.get(name)) == value for name, value in only.items())]
     if not kept:
         known = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in plan["grid"].items())
         raise runner.LabError(
@@ -211,7 +205,7 @@ def sweep(
         raise runner.LabError(f"A sweep needs at least one worker, not {workers}.")
     plan, points = read_sweep(path, scale)
     wanted = _chosen(plan, points, only or {})
-    outcomes = {point.folder: outcome for point in points if (outcome := _finished(point))}
+    outcomes = _finished(points)
     left = [point for point in wanted if point.folder not in outcomes]
     print(
         f"{plan['name']}: {len(points)} points of {plan['notebook']}, {len(outcomes)} up to date", flush=True
@@ -228,11 +222,8 @@ def sweep(
             flush=True,
         )
     points = _gathered(plan, points, outcomes)
-    failed = [
-        f"\n  {point.label}: {outcomes[point.folder]['error']}"
-        for point in points
-        if outcomes[point.folder]["status"] != "ok"
-    ]
+    ended = [(point.label, outcomes[point.folder]) for point in points]
+    failed = [f"\n  {label}: {end['error']}" for label, end in ended if end["status"] != "ok"]
     if failed:
         print(f"{len(failed)} of {len(points)} points failed:{''.join(failed)}", file=sys.stderr)
     return 1 if failed or not _last_run(plan, scale) else 0
@@ -246,11 +237,7 @@ def _gathered(
     stem = runner.OUTPUTS / points[0].scale / "sweeps" / plan["name"]
     try:
         with locked(stem):
-            outcomes |= {
-                point.folder: outcome
-                for point in points
-                if point.folder not in outcomes and (outcome := _finished(point))
-            }
+            outcomes |= _finished([point for point in points if point.folder not in outcomes])
             done = [point for point in points if point.folder in outcomes]
             for table in gather(plan, done, [outcomes[point.folder] for point in done]):
                 print(f"→ {runner.short(table)}")
@@ -269,10 +256,8 @@ def _last_run(plan: Mapping[str, Any], scale: str) -> bool:
     metrics = runner.run(
         plan["notebook"], scale, plan["then"], tell=runner.teller(f"then {plan['notebook']}")
     )
-    ending = (
-        f"{metrics['status']} in {runner.clock(metrics['seconds'])}" if metrics["fresh"] else "up to date"
-    )
-    print(f"{runner.CLEAR}then {plan['notebook']}: {ending} → {runner.short(metrics['folder'])}", flush=True)
+    where = f"{runner.ending(metrics)} → {runner.short(metrics['folder'])}"
+    print(f"{runner.CLEAR}then {plan['notebook']}: {where}", flush=True)
     if metrics["status"] != "ok":
         print(metrics["error"], file=sys.stderr, flush=True)
     return metrics["status"] == "ok"
@@ -296,18 +281,17 @@ def run_point(point: Point, tell: Callable[[str], None] | None = None) -> dict[s
 
 
 def _failure(error: BaseException, seconds: float) -> dict[str, Any]:
+    text = f"{type(error).__name__}: {error}".split("\n")[0]
+    return {"status": "failed", "seconds": seconds, "results": {}, "error": text}
+
+
+def _finished(points: Sequence[Point]) -> dict[Path, dict[str, Any]]:
+    """The outcomes of those points that need no run."""
     return {
-        "status": "failed",
-        "seconds": seconds,
-        "results": {},
-        "error": f"{type(error).__name__}: {error}".split("\n")[0],
+        point.folder: run_records.metrics_of(point.folder)
+        for point in points
+        if runner.up_to_date(point.folder, runner.fingerprint(runner.find(point.notebook), point.parameters))
     }
-
-
-def _finished(point: Point) -> dict[str, Any] | None:
-    """The outcome of a point that needs no run."""
-    done = runner.up_to_date(point.folder, runner.fingerprint(runner.find(point.notebook), point.parameters))
-    return json.loads((point.folder / "metrics.json").read_text()) if done else None
 
 
 def _clear_attempts(folder: Path) -> None:
@@ -332,9 +316,8 @@ def _run(
 
     with _client(workers, scheduler) as client:
         tell = runner.teller("waiting")
-        waiting = dict(
-            zip(client.map(run_point, points, pure=False), points)
-        )  # not pure: an outcome holds only for now
+        # A run is not pure: its outcome holds only for now.
+        waiting = dict(zip(client.map(run_point, points, pure=False), points))
         try:
             while waiting:
                 done = ()
@@ -371,19 +354,12 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
         with client:
             yield client
         return
-    share = str(
-        max(1, run_records.cores() // workers)
-    )  # of the cores, for the kernel that each worker starts
-    threads = {
-        f"{name}_NUM_THREADS": os.environ.get(f"{name}_NUM_THREADS", share)
-        for name in ("OMP", "MKL", "OPENBLAS", "NUMBA")
-    }
-    settings = {
-        "distributed.scheduler.allowed-failures": DEATHS,
-        "distributed.scheduler.worker-saturation": 1.0,
-    }
+    # The kernel that each worker starts gets its share of the cores.
+    share = str(max(1, run_records.cores() // workers))
+    threads = {name: os.environ.get(name, share) for name in runner.THREADS}
+    settings = {"allowed-failures": DEATHS, "worker-saturation": 1.0}
     with (
-        dask.config.set(settings),
+        dask.config.set({f"distributed.scheduler.{name}": value for name, value in settings.items()}),
         LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
@@ -419,26 +395,18 @@ def gather(
     certificate |= {"sweep": plan["name"], "notebook": plan["notebook"], "points": len(points)}
     stem = runner.OUTPUTS / points[0].scale / "sweeps" / plan["name"]
 
-    rows = [
-        p.chosen | {name: o[name] for name in ("status", "seconds", "error")}
-        for p, o in zip(points, outcomes)
-    ]
-    results = pd.json_normalize(
-        [outcome["results"] for outcome in outcomes]
-    )  # {"r2": {"low": 0.1}} becomes a column r2.low
+    told = [{name: outcome[name] for name in ("status", "seconds", "error")} for outcome in outcomes]
+    rows = [point.chosen | ends for point, ends in zip(points, told)]
+    # {"r2": {"low": 0.1}} becomes a column r2.low.
+    results = pd.json_normalize([outcome["results"] for outcome in outcomes])
     results = results.map(lambda value: json.dumps(value) if isinstance(value, list) else value)
     tables = {f"{stem}.csv": _beside(pd.DataFrame(rows), results)}
     try:
-        good = [
-            point
-            for point, outcome in zip(points, outcomes)
-            if outcome["status"] == "ok" and (point.folder / TABLE).exists()
-        ]
+        good = [point for point, outcome in zip(points, outcomes) if outcome["status"] == "ok"]
+        good = [point for point in good if (point.folder / TABLE).exists()]
         found = [run_records.read_table(point.folder / TABLE) for point in good]
         if found:
-            left = pd.DataFrame(
-                [point.chosen for point, table in zip(good, found) for _ in range(len(table))]
-            )
+            left = pd.DataFrame([p.chosen for p, table in zip(good, found) for _ in range(len(table))])
             tables[f"{stem}_rows.csv.gz"] = _beside(left, pd.concat(found, ignore_index=True))
         else:  # of an earlier sweep with this name
             for old in (f"{stem}_rows.csv.gz", f"{stem}_rows.json"):
@@ -456,10 +424,5 @@ def _beside(left: "pd.DataFrame", right: "pd.DataFrame") -> "pd.DataFrame":
     import pandas as pd
 
     same = [name for name in right if name in left and (right[name] == left[name]).all()]
-    return pd.concat(
-        [
-            left,
-            right.drop(columns=same).rename(columns=lambda name: f"result_{name}" if name in left else name),
-        ],
-        axis=1,
-    )
+    right = right.drop(columns=same).rename(columns=lambda name: f"result_{name}" if name in left else name)
+    return pd.concat([left, right], axis=1)

@@ -34,10 +34,8 @@ class HintRecipe:
     positives: float = 0.3
     negatives: float = 0.3
     values: float = 0.15  # of each constant in a positive that its value is told
-    share: float | None = (
-        # tokens of the positives, and of the negatives, per token of the expression; None: uniform in 0 … 1
-        None
-    )
+    # Tokens of the positives, and of the negatives, per token of the expression; None: uniform in 0 … 1.
+    share: float | None = None
     sources: int = 4  # random expressions that the negatives of an item are taken from
     room: int = ROOM  # hint tokens that the network can read
 
@@ -57,9 +55,9 @@ def draw_hints(
 ) -> tuple[Hint, ...]:
     """Some truth about an expression; `others` are random expressions whose subtrees may become negatives."""
     given = rng.random(4) < (recipe.symmetry, recipe.positives, recipe.negatives, recipe.complexity)
-    hints: list[Hint] = (
-        [Symmetry(*pair, holds) for pair, holds in symmetries(prefix, constants).items()] if given[0] else []
-    )
+    hints: list[Hint] = []
+    if given[0]:
+        hints += [Symmetry(*pair, holds) for pair, holds in symmetries(prefix, constants).items()]
     if given[1]:
         hints += _draw_positives(rng, prefix, recipe, constants)
     if given[2]:
@@ -85,12 +83,9 @@ def _draw_positives(
     for i, tree in enumerate(subtrees(prefix)):
         if i and len(tree) > 1:
             places.setdefault(tree, i)
+    budget = _budget(rng, prefix, recipe)
     chosen = _draw_trees(
-        rng,
-        list(places),
-        lambda tree: 1.0,
-        _budget(rng, prefix, recipe),
-        lambda pick, tree: tree in subtrees(pick),
+        rng, list(places), lambda tree: 1.0, budget, lambda pick, tree: tree in subtrees(pick)
     )
     hints = []
     for tree in chosen:
@@ -110,17 +105,11 @@ def _draw_negatives(
     are likelier."""
     inside, known = set(structures(prefix)), set(prefix)
     pool = [tree for i in rng.integers(len(others), size=recipe.sources) for tree in structures(others[i])]
-    absent = [
-        tree
-        for tree in dict.fromkeys(pool)
-        if tree not in inside and all(t in known for t in tree if t[0] == "x")
-    ]
+    known_only = [tree for tree in dict.fromkeys(pool) if all(t in known for t in tree if t[0] == "x")]
+    absent = [tree for tree in known_only if tree not in inside]
+    budget = _budget(rng, prefix, recipe)
     chosen = _draw_trees(
-        rng,
-        absent,
-        lambda tree: len(tree) ** -2.0,
-        _budget(rng, prefix, recipe),
-        lambda pick, tree: pick in subtrees(tree),
+        rng, absent, lambda tree: len(tree) ** -2.0, budget, lambda pick, tree: pick in subtrees(tree)
     )
     return [Negative(tree) for tree in chosen]
 

@@ -34,14 +34,8 @@ from nsr.formulas.expressions import (
 from nsr.formulas.notation import to_infix
 from nsr.numbers.symmetry import symmetries
 
-BEGIN, FINISH, INCLUDES, INCLUDED, EXCLUDES, EXCLUDED = (
-    "<hints>",
-    "</hints>",
-    "<includes>",
-    "</includes>",
-    "<excludes>",
-    "</excludes>",
-)
+BEGIN, FINISH = "<hints>", "</hints>"
+INCLUDES, INCLUDED, EXCLUDES, EXCLUDED = "<includes>", "</includes>", "<excludes>", "</excludes>"
 LONGEST = 40  # lengths above are all written as this one
 ROOM = 128  # hint tokens that a network can read, unless its recipe says otherwise
 _MANTISSAS = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0)
@@ -220,21 +214,9 @@ def hint_words(vocabulary: Vocabulary) -> tuple[str, ...]:
         for a, b in itertools.combinations(vocabulary.variables, 2)
     ]
     lengths = [f"length={n}" for n in range(1, LONGEST + 1)]
-    return (
-        PAD,
-        BEGIN,
-        FINISH,
-        INCLUDES,
-        INCLUDED,
-        EXCLUDES,
-        EXCLUDED,
-        *lengths,
-        *pairs,
-        *(f"≈{v:g}" for v in VALUES),
-        CONSTANT,
-        *vocabulary.variables,
-        *vocabulary.operators,
-    )
+    marks = PAD, BEGIN, FINISH, INCLUDES, INCLUDED, EXCLUDES, EXCLUDED
+    values = [f"≈{v:g}" for v in VALUES]
+    return (*marks, *lengths, *pairs, *values, CONSTANT, *vocabulary.variables, *vocabulary.operators)
 
 
 @lru_cache(maxsize=32)
@@ -245,11 +227,11 @@ def _ids(vocabulary: Vocabulary) -> dict[str, int]:
 def in_order(hints: Iterable[Hint]) -> tuple[Hint, ...]:
     """Hints in the order in which they are written: by kind, trees by length and then alphabetically, nothing
     twice."""
-    return tuple(
-        sorted(
-            dict.fromkeys(hints), key=lambda hint: (_ORDER.index(type(hint)), len(hint.words()), hint.words())
-        )
-    )
+
+    def place(hint: Hint) -> tuple:
+        return _ORDER.index(type(hint)), len(hint.words()), hint.words()
+
+    return tuple(sorted(dict.fromkeys(hints), key=place))
 
 
 def encode(hints: Iterable[Hint], vocabulary: Vocabulary) -> tuple[int, ...]:
@@ -289,13 +271,8 @@ def _read(words: Iterator[str]) -> Iterator[Hint]:
             if word == EXCLUDES:
                 yield Negative(tree)
             else:
-                after = [*inside[1:], ""]
-                yield Positive(
-                    tree,
-                    tuple(
-                        float(b[1:]) if b[:1] == "≈" else None for a, b in zip(inside, after) if a == CONSTANT
-                    ),
-                )
+                pairs = [(a, b) for a, b in zip(inside, [*inside[1:], ""]) if a == CONSTANT]
+                yield Positive(tree, tuple(float(b[1:]) if b[:1] == "≈" else None for _, b in pairs))
         elif word.startswith("length="):
             yield Complexity(int(word.removeprefix("length=")))
         elif "~" in word or "≁" in word:

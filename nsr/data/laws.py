@@ -19,17 +19,15 @@ import numpy as np
 
 from nsr.data.problems import Problem
 from nsr.data.rescaling import Units
-from nsr.formulas.expressions import CONSTANT, Prefix
-from nsr.formulas.parsing import Parsed, parse
+from nsr.formulas.expressions import CONSTANT, Prefix, Valued
+from nsr.formulas.parsing import parse
 from nsr.numbers.fitting import fit_constants
 from nsr.numbers.simplification import is_strained, simplify
 
 MAX_VARIABLES = 5
 N_EQUATIONS = 92
-EXACT, LARGEST = (
-    1e-10,
-    1e3,
-)  # what a formula of the right form may leave of the variance, by rounding; and its largest constant
+# A formula of the right form leaves at most so much of the variance, by rounding; its constants are not larger.
+EXACT, LARGEST = 1e-10, 1e3
 
 _TABLE = """
 I.6.20a   | normal distribution, standard | exp(-theta**2/2)/sqrt(2*pi) | theta 1 3
@@ -139,16 +137,15 @@ class Equation:
     ranges: tuple[tuple[float, float], ...]
 
     @cached_property
-    def parsed(self) -> Parsed:
+    def parsed(self) -> Valued:
         """Prefix tuple over x1, x2, … and its constants.
 
         >>> next(e for e in equations() if e.lecture == "I.39.10").parsed
         (('div', 'mul', 'C', 'mul', 'x1', 'x2', 'C'), (3.0, 2.0))
         """
         number = {name: f"x{i}" for i, name in enumerate(self.names, start=1)}
-        return parse(
-            re.sub(r"[A-Za-z]\w*", lambda word: number.get(word[0], word[0]), _without_tanh(self.formula))
-        )
+        formula = _without_tanh(self.formula)
+        return parse(re.sub(r"[A-Za-z]\w*", lambda word: number.get(word[0], word[0]), formula))
 
     def problem(
         self, rng: np.random.Generator, n_points: int = 100, n_fresh: int = 100, noise: float = 0.0
@@ -189,9 +186,8 @@ class Equation:
         problem = units.problem(problem) if units else problem
         prefix, constants = simplify(prefix, constants) if constants else (prefix, ())
         fit = fit_constants(prefix, problem.X, problem.y, initial=constants or None)
-        return 1.0 - fit.r2 <= EXACT and not is_strained(
-            fit.constants[prefix[:2] == ("add", CONSTANT) :], LARGEST
-        )
+        apart = fit.constants[prefix[:2] == ("add", CONSTANT) :]
+        return 1.0 - fit.r2 <= EXACT and not is_strained(apart, LARGEST)
 
 
 @cache

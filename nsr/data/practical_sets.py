@@ -30,43 +30,17 @@ from nsr.numbers.evaluation import evaluate
 
 SETS = ("feynman", "only_five_variables_nc", "black_box")
 TESTSETS, PMLB = "testsets", "pmlb"
-BLACK_BOX = (
-    "1027_ESL",
-    "1029_LEV",
-    "1030_ERA",
-    "1096_FacultySalaries",
-    "192_vineyard",
-    "210_cloud",
-    "228_elusage",
-    "485_analcatdata_vehicle",
-    "519_vinnie",
-    "523_analcatdata_neavote",
-    "529_pollen",
-    "556_analcatdata_apnea2",
-    "557_analcatdata_apnea1",
-    "579_fri_c0_250_5",
-    "594_fri_c2_100_5",
-    "596_fri_c2_250_5",
-    "597_fri_c2_500_5",
-    "599_fri_c2_1000_5",
-    "601_fri_c1_250_5",
-    "609_fri_c0_1000_5",
-    "611_fri_c3_100_5",
-    "612_fri_c1_1000_5",
-    "613_fri_c3_250_5",
-    "617_fri_c3_500_5",
-    "624_fri_c0_100_5",
-    "628_fri_c3_1000_5",
-    "631_fri_c1_500_5",
-    "649_fri_c0_500_5",
-    "656_fri_c1_100_5",
-    "663_rabe_266",
-    "678_visualizing_environmental",
-    "687_sleuth_ex1605",
-    "690_visualizing_galaxy",
-    "712_chscase_geyser1",
-    "banana",  # the paper's 35th: two classes, ±1, treated as numbers
-)
+BLACK_BOX = tuple(
+    """
+    1027_ESL 1029_LEV 1030_ERA 1096_FacultySalaries 192_vineyard 210_cloud 228_elusage
+    485_analcatdata_vehicle 519_vinnie 523_analcatdata_neavote 529_pollen 556_analcatdata_apnea2
+    557_analcatdata_apnea1 579_fri_c0_250_5 594_fri_c2_100_5 596_fri_c2_250_5 597_fri_c2_500_5
+    599_fri_c2_1000_5 601_fri_c1_250_5 609_fri_c0_1000_5 611_fri_c3_100_5 612_fri_c1_1000_5 613_fri_c3_250_5
+    617_fri_c3_500_5 624_fri_c0_100_5 628_fri_c3_1000_5 631_fri_c1_500_5 649_fri_c0_500_5 656_fri_c1_100_5
+    663_rabe_266 678_visualizing_environmental 687_sleuth_ex1605 690_visualizing_galaxy 712_chscase_geyser1
+    banana
+    """.split()
+)  # the last one, the paper's 35th, has two classes, ±1, treated as numbers
 TEST_SHARE = 0.25  # of the rows of black-box data, as in SRBench
 _FRESH = 3_000_017  # streams that no training set and no other test set uses
 
@@ -151,13 +125,8 @@ def _listed(path: Path, n: int = 100) -> list[tuple[Prefix, tuple, tuple]]:
         for row in itertools.islice(csv.DictReader(file), n):
             prefix, constants = parse(re.sub(r"Abs\(([^()]*)\)", r"sqrt(pow2(\1))", row["eq"]))
             ranges = json.loads(row["support"].replace("'", '"'))
-            rows.append(
-                (
-                    prefix,
-                    constants,
-                    tuple((float(ranges[v]["min"]), float(ranges[v]["max"])) for v in sorted(ranges)),
-                )
-            )
+            support = tuple((float(ranges[v]["min"]), float(ranges[v]["max"])) for v in sorted(ranges))
+            rows.append((prefix, constants, support))
     return rows
 
 
@@ -181,15 +150,8 @@ def _sampled(
         good = np.abs(values) < HALF_MAX  # false for nan
         X, y = np.concatenate([X, block[good]])[:wanted], np.concatenate([y, values[good]])[:wanted]
         if len(y) == wanted:
-            return Problem(
-                X[:n_points],
-                noisy(y[:n_points], noise, rng),
-                name,
-                prefix,
-                tuple(constants),
-                X[n_points:],
-                y[n_points:],
-            )
+            given, truth = noisy(y[:n_points], noise, rng), (prefix, tuple(constants))
+            return Problem(X[:n_points], given, name, *truth, X[n_points:], y[n_points:])
     raise ProblemError(f"{name}: only {len(y)} of {wanted} points have a value on its support")
 
 

@@ -106,33 +106,20 @@ class Problem:
             raise ProblemError(f"support has {len(support)} pairs (low, high), but there are {D} variables")
         wanted = n_points + n_fresh
         for _ in range(100 if support is None else 5):
-            low = (
-                rng.uniform(-10, 9, D) if support is None else np.array([pair[0] for pair in support], float)
-            )
-            high = (
-                rng.uniform(low + 1, 10)
-                if support is None
-                else np.array([pair[1] for pair in support], float)
-            )
+            if support is None:
+                low = rng.uniform(-10, 9, D)
+                high = rng.uniform(low + 1, 10)
+            else:
+                low, high = np.array(support, float).T
             X = np.zeros((5 * wanted, D))
             X[:, used] = rng.uniform(low, high, (5 * wanted, D))[:, used]
             y = evaluate(prefix, X, constants)
             good = np.flatnonzero(np.abs(y) < HALF_MAX)[:wanted]  # nan compares false
-            if (
-                len(good) == wanted
-                and np.ptp(y[good[:n_points]]) > 0
-                and (n_fresh < 2 or np.ptp(y[good[n_points:]]) > 0)
-            ):
-                given, fresh = good[:n_points], good[n_points:]
+            given, fresh = good[:n_points], good[n_points:]
+            if len(good) == wanted and np.ptp(y[given]) > 0 and (n_fresh < 2 or np.ptp(y[fresh]) > 0):
                 rest = (X[fresh], y[fresh]) if n_fresh else (None, None)
-                return cls(
-                    X[given],
-                    noisy(y[given], noise, rng),
-                    name,
-                    tuple(prefix),
-                    tuple(float(c) for c in constants),
-                    *rest,
-                )
+                truth = tuple(prefix), tuple(float(c) for c in constants)
+                return cls(X[given], noisy(y[given], noise, rng), name, *truth, *rest)
         raise ProblemError(
             f"{name or 'the expression'} has too few finite values on its support to draw {wanted} points from"
         )

@@ -6,6 +6,9 @@ into the user's units.
 A column that lies in the training range is left alone. One that is too large or too small is divided by a
 power of ten: products stay products. Only one whose spread is small beside its size (years, say) is also
 shifted. R² is the same in both units.
+
+Bringing a formula back is an algebra of its own because it leaves the formula as it was found: the numbers a
+and b of each piece a·tree + b change, while a simplification (nsr.numbers.simplification) sorts all terms anew.
 """
 
 from __future__ import annotations
@@ -17,15 +20,25 @@ from typing import NamedTuple
 import numpy as np
 
 from nsr.data.problems import HALF_MAX, Problem
-from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, children, fold
+from nsr.formulas.expressions import (
+    CONSTANT,
+    EXPONENT,
+    VARIABLES,
+    Constants,
+    Prefix,
+    Valued,
+    children,
+    constants_at,
+    fold,
+    join,
+    number,
+)
 from nsr.formulas.notation import check_constants
-from nsr.formulas.parsing import Constants, Parsed, join
-from nsr.numbers.evaluation import evaluate
+from nsr.numbers.evaluation import function_at
 
 X_RANGE, X_WIDTH = 10.0, 0.5  # training supports lie in ±10 and are at least 1 wide
 Y_RANGE, Y_WIDTH = HALF_MAX, 0.1  # y of any size was seen in training, up to what 16 bits hold
 NARROW = 0.25  # a spread below this share of the largest value calls for a shift
-_POWERS = {"pow2": 2, "pow3": 3, "pow4": 4, "pow5": 5, "sq": 2, "cb": 3}
 
 
 def unit(values: np.ndarray, limit: float = X_RANGE, width: float = X_WIDTH) -> tuple[float, float]:
@@ -35,9 +48,8 @@ def unit(values: np.ndarray, limit: float = X_RANGE, width: float = X_WIDTH) -> 
     ((0.0, 1.0), (0.0, 100.0), (2000.0, 8.2))
     """
     largest, spread = float(np.abs(values).max()), float(np.ptp(values))
-    narrow = (
-        largest > X_RANGE and spread < NARROW * largest
-    )  # an offset that no constant of the training recipe reaches
+    # An offset that no constant of the training recipe reaches calls for a shift.
+    narrow = largest > X_RANGE and spread < NARROW * largest
     if largest <= limit and (spread >= width or spread == 0.0) and not narrow:
         return 0.0, 1.0
     if spread >= NARROW * largest:
@@ -45,9 +57,8 @@ def unit(values: np.ndarray, limit: float = X_RANGE, width: float = X_WIDTH) -> 
     size = largest if largest > 1e150 else 1.0  # sums of squares have to be finite
     deviation, mean = float((values / size).std()) * size, float((values / size).mean()) * size
     scale = float(f"{deviation:.1e}") if deviation > 0 else 1.0
-    return float(
-        f"{mean:.{max(1, math.ceil(math.log10(largest / scale)) + 1)}g}"
-    ), scale  # short numbers make short formulas
+    digits = max(1, math.ceil(math.log10(largest / scale)) + 1)
+    return float(f"{mean:.{digits}g}"), scale  # short numbers make short formulas
 
 
 @dataclass(frozen=True)
@@ -92,14 +103,13 @@ class Units:
         )
         return Problem(self.x(problem.X), self.y(problem.y), problem.name, **fresh, floor=problem.floor)
 
-    def back(self, prefix: Prefix, constants: Constants) -> Parsed:
+    def back(self, prefix: Prefix, constants: Constants) -> Valued:
         """A formula t = f(z) as y = g(x) in the user's units, with constants joined wherever they meet.
 
         >>> Units((0.0,), (2.0,), 0.0, 4.0).back(("mul", "C", "pow2", "x1"), (3.0,))
         (('mul', 'C', 'pow2', 'x1'), (3.0,))
         """
-        values = iter(check_constants(prefix, constants))
-        at = {i: next(values) for i, token in enumerate(prefix) if token == CONSTANT}
+        at = dict(zip(constants_at(prefix), check_constants(prefix, constants)))
 
         def visit(token: str, i: int, *args: _Piece) -> _Piece:
             if token == CONSTANT:
@@ -108,9 +118,8 @@ class Units:
                 d = VARIABLES.index(token)
                 return _Piece(1 / self.scale[d], -self.shift[d] / self.scale[d], ((token,), ()))
             piece = _apply(token, *args)
-            return (
-                piece if piece.a else _Piece(0.0, piece.b, None)
-            )  # a fitted factor may be 0, or vanish in these units
+            # A fitted factor may be 0, or vanish in these units.
+            return piece if piece.a else _Piece(0.0, piece.b, None)
 
         inner = fold(prefix, visit)
         return _written(_Piece(self.y_scale * inner.a, self.y_shift + self.y_scale * inner.b, inner.tree))
@@ -121,14 +130,10 @@ class _Piece(NamedTuple):
 
     a: float
     b: float
-    tree: Parsed | None
+    tree: Valued | None
 
 
-def _number(value: float) -> Parsed:
-    return (CONSTANT,), (value,)
-
-
-def _times(a: float, tree: Parsed) -> Parsed:
+def _times(a: float, tree: Valued) -> Valued:
     """a·tree, the number joined with one that is there already, or taken into a sum where that makes it no
     longer."""
     if a == 1:
@@ -145,31 +150,29 @@ def _times(a: float, tree: Parsed) -> Parsed:
         whole = join(prefix[0], first, _times(a, (right, constants[K:])))
         if a > 0 and len(whole[0]) <= len(prefix) + 2:
             return whole
-    return join("mul", _number(a), tree)
+    return join("mul", number(a), tree)
 
 
-def _written(piece: _Piece) -> Parsed:
+def _written(piece: _Piece) -> Valued:
     """a·tree + b as an expression, with minus signs where a person would put them."""
     a, b, tree = piece
     if tree is None:
-        return _number(b)
+        return number(b)
     if b == 0:
         return _times(a, tree)
     if a < 0 < b:
-        return join("sub", _number(b), _times(-a, tree))
+        return join("sub", number(b), _times(-a, tree))
     body = _times(a, tree)
     if b > 0 and body[0][0] == "add":
-        return join("add", _number(b), body)  # sums nest to the right
-    return join("sub" if b < 0 else "add", body, _number(abs(b)))
+        return join("add", number(b), body)  # sums nest to the right
+    return join("sub" if b < 0 else "add", body, number(abs(b)))
 
 
-def _factor(piece: _Piece) -> tuple[float, Parsed]:
+def _factor(piece: _Piece) -> tuple[float, Valued]:
     """a·tree + b as a·(tree + b/a): the number before it and what is left."""
-    return (
-        (1.0, _number(piece.b))
-        if piece.tree is None
-        else (piece.a, _written(_Piece(1.0, piece.b / piece.a, piece.tree)))
-    )
+    if piece.tree is None:
+        return 1.0, number(piece.b)
+    return piece.a, _written(_Piece(1.0, piece.b / piece.a, piece.tree))
 
 
 def _apply(token: str, p: _Piece, q: _Piece | None = None) -> _Piece:
@@ -178,8 +181,8 @@ def _apply(token: str, p: _Piece, q: _Piece | None = None) -> _Piece:
         return _sum(p, q if token == "add" else _Piece(-q.a, -q.b, q.tree))
     if token == "mul":
         if p.tree is None or q.tree is None:
-            number, other = (p.b, q) if p.tree is None else (q.b, p)
-            return _Piece(number * other.a, number * other.b, other.tree)
+            factor, other = (p.b, q) if p.tree is None else (q.b, p)
+            return _Piece(factor * other.a, factor * other.b, other.tree)
         (a, left), (b, right) = _factor(p), _factor(q)
         return _Piece(a * b, 0.0, join("mul", left, right))
     if token == "inv":
@@ -189,26 +192,21 @@ def _apply(token: str, p: _Piece, q: _Piece | None = None) -> _Piece:
             return _Piece(p.a / q.b, p.b / q.b, p.tree) if q.b else _Piece(math.nan, math.nan, p.tree)
         b, below = _factor(q)
         if p.tree is None:
-            return _Piece(1.0, 0.0, join("div", _number(p.b / b), below))
+            return _Piece(1.0, 0.0, join("div", number(p.b / b), below))
         a, above = _factor(p)
         return _Piece(a / b, 0.0, join("div", above, below))
     if token == "neg":
         return _Piece(-p.a, -p.b, p.tree)
     if p.tree is None:
-        return _Piece(0.0, float(evaluate((token, CONSTANT), np.zeros((1, 1)), (p.b,))[0]), None)
-    if token in _POWERS and p.b == 0:
-        return _Piece(
-            math.prod([p.a] * _POWERS[token]), 0.0, _call(token, p.tree)
-        )  # beyond the largest number: inf, where ** raises
+        return _Piece(0.0, function_at(token, p.b), None)
+    if token in EXPONENT and p.b == 0:
+        raised = math.prod([p.a] * EXPONENT[token])  # beyond the largest number: inf, where ** raises
+        return _Piece(raised, 0.0, join(token, p.tree))
     if token == "sqrt" and p.b == 0 and p.a > 0:
-        return _Piece(math.sqrt(p.a), 0.0, _call(token, p.tree))
+        return _Piece(math.sqrt(p.a), 0.0, join(token, p.tree))
     if token == "exp" and abs(p.b) < 300:  # exp(a·u + b) = exp(b)·exp(a·u)
-        return _Piece(math.exp(p.b), 0.0, _call(token, _times(p.a, p.tree)))
-    return _Piece(1.0, 0.0, _call(token, _written(p)))
-
-
-def _call(token: str, argument: Parsed) -> Parsed:
-    return (token, *argument[0]), argument[1]
+        return _Piece(math.exp(p.b), 0.0, join(token, _times(p.a, p.tree)))
+    return _Piece(1.0, 0.0, join(token, _written(p)))
 
 
 def _sum(p: _Piece, q: _Piece) -> _Piece:
@@ -223,10 +221,5 @@ def _sum(p: _Piece, q: _Piece) -> _Piece:
     if p.a < 0 and q.a < 0:
         return _Piece(-1.0, b, join("add", _times(-p.a, p.tree), _times(-q.a, q.tree)))
     first, second = (p, q) if p.a > 0 else (q, p)
-    return _Piece(
-        1.0,
-        b,
-        join(
-            "sub" if second.a < 0 else "add", _times(first.a, first.tree), _times(abs(second.a), second.tree)
-        ),
-    )
+    terms = _times(first.a, first.tree), _times(abs(second.a), second.tree)
+    return _Piece(1.0, b, join("sub" if second.a < 0 else "add", *terms))

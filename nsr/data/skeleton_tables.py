@@ -16,36 +16,18 @@ from functools import lru_cache
 
 import numpy as np
 
+from nsr.data.templates import distinct
 from nsr.formulas.expressions import ARITY, CONSTANT, TRANSFORMER4SR, VARIABLES, Prefix, fold, variables
 from nsr.formulas.skeletons import EXPONENTS, ONE, POWERS, Refused, to_skeleton
 from nsr.numbers.evaluation import evaluate
 
-WEIGHTS = {  # of every node, the published ones
-    "add": 4,
-    "sub": 3,
-    "mul": 6,
-    "sin": 1,
-    "cos": 1,
-    "log": 2,
-    "exp": 2,
-    "inv": 3,
-    "sq": 2,
-    "sqrt": 2,
-    "C": 8,
-    "x1": 8,
-    "x2": 8,
-    "x3": 4,
-    "x4": 4,
-    "x5": 2,
-    "x6": 2,
-}
+# The published weights of every node.
+WEIGHTS = dict(add=4, sub=3, mul=6, sin=1, cos=1, log=2, exp=2, inv=3, sq=2, sqrt=2)
+WEIGHTS |= dict(C=8, x1=8, x2=8, x3=4, x4=4, x5=2, x6=2)
 NO_NESTING = (("sin", "cos"), ("log", "exp"))  # inside one of a pair neither stands again, however deep
 MIN_NODES, MAX_NODES, MAX_LEVELS, MAX_TOKENS, N_CONSTANTS = 2, 15, 6, 30, 1
-N_POINTS, TRIED_POINTS, LARGEST = (
-    50,
-    1000,
-    1e9,
-)  # rows of a table, chosen from so many points; |y| may not exceed
+# The rows of a table are chosen from TRIED_POINTS points; no |y| is larger than LARGEST.
+N_POINTS, TRIED_POINTS, LARGEST = 50, 1000, 1e9
 CHUNK = 4096  # raw draws that share a random stream
 
 
@@ -53,9 +35,8 @@ CHUNK = 4096  # raw draws that share a random stream
 
 _TOKENS = tuple(WEIGHTS)
 _ARITIES = np.array([ARITY.get(token, 0) for token in _TOKENS])
-_KINDS = np.array(
-    [sum(bit + 1 for bit, pair in enumerate(NO_NESTING) if token in pair) for token in _TOKENS]
-)  # 0, 1 or 2
+# The kind of a token is the number of its pair, or 0.
+_KINDS = np.array([sum(bit + 1 for bit, pair in enumerate(NO_NESTING) if token in pair) for token in _TOKENS])
 
 
 def _tables() -> np.ndarray:
@@ -157,15 +138,10 @@ def renumbered(prefix: Prefix) -> Prefix:
 def skeleton_of(raw: Prefix) -> tuple[Prefix | None, str]:
     """The skeleton of a raw tree, or None and the reason why it is refused."""
     leaves = [token for token in raw if token not in ARITY]
-    if (
-        CONSTANT not in leaves
-        and len(set(leaves)) == len(leaves)
-        and not ("exp" in raw and ("sq" in raw or "sqrt" in raw))
-    ):
-        return (
-            None,
-            "one constant",
-        )  # numbers come from a C, a variable that meets itself, or (exp u)² = exp(2u): most trees end here
+    # Numbers come from a C, a variable that meets itself, or (exp u)² = exp(2u): most trees end here.
+    meets = CONSTANT in leaves or len(set(leaves)) < len(leaves)
+    if not (meets or "exp" in raw and ("sq" in raw or "sqrt" in raw)):
+        return None, "one constant"
     try:
         first = to_skeleton(raw)
         if levels(first) > MAX_LEVELS:
@@ -185,17 +161,6 @@ def skeleton_stream(seed: int) -> Iterator[Prefix]:
             skeleton, _ = skeleton_of(raw)
             if skeleton is not None:
                 yield skeleton
-
-
-def distinct(
-    stream: Iterator[Prefix], known: set[Prefix] | frozenset[Prefix] = frozenset()
-) -> Iterator[Prefix]:
-    """Every skeleton of a stream once, in the order of first appearance; those `known` never."""
-    seen = set(known)
-    for skeleton in stream:
-        if skeleton not in seen:
-            seen.add(skeleton)
-            yield skeleton
 
 
 # ---------------------------------------------------------------------------------------------------------------------- tables
@@ -221,9 +186,8 @@ def tables_of(
     P defined values among the points tried, or a constant y is dropped.
     """
     used = [VARIABLES.index(v) for v in variables(skeleton)]
-    program = tuple(
-        "x7" if token == CONSTANT else token for token in skeleton
-    )  # C as a column: all draws in one evaluation
+    # C is a column, so that all draws are one evaluation.
+    program = tuple("x7" if token == CONSTANT else token for token in skeleton)
     constants, points = [], []
     for _ in range(4):
         c = np.round(rng.uniform(-100, 100, n), 2)
@@ -233,12 +197,8 @@ def tables_of(
         y = evaluate(program, X.reshape(-1, 7)).reshape(n, TRIED_POINTS)
         for i in range(n):
             good = np.flatnonzero(np.isfinite(y[i]))[:n_points]
-            if (
-                len(good) == n_points
-                and len(points) < n
-                and np.nanmax(np.abs(y[i])) <= LARGEST
-                and np.ptp(y[i, good]) > 0
-            ):
+            usable = len(good) == n_points and np.nanmax(np.abs(y[i])) <= LARGEST and np.ptp(y[i, good]) > 0
+            if usable and len(points) < n:
                 constants.append(c[i])
                 points.append(np.column_stack([X[i, good, :6], y[i, good]]))
         if len(points) == n:

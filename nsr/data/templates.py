@@ -8,9 +8,10 @@ variables, are rejected.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +19,7 @@ from functools import lru_cache
 import numpy as np
 from numba import njit
 
-from nsr.formulas.equivalence import INVERSES, canonical, is_reduced
+from nsr.formulas.equivalence import canonical, is_reduced, undoes_itself
 from nsr.formulas.expressions import ARITY, SIMPLIFIED, Prefix, Template, Vocabulary
 from nsr.numbers.compiling import COMPILE
 
@@ -129,9 +130,8 @@ def raw_draws(n: int, recipe: TreeRecipe, rng: np.random.Generator) -> list[Pref
     3
     """
     vocabulary = recipe.vocabulary
-    out = np.empty(
-        (n, 2 * recipe.max_operators + 2), np.int64
-    )  # a binary tree of k operators has 2k + 1 nodes
+    # A binary tree of k operators has 2k + 1 nodes.
+    out = np.empty((n, 2 * recipe.max_operators + 2), np.int64)
     _grow(
         rng,
         n,
@@ -158,9 +158,7 @@ def template_from(raw: Prefix) -> Template | None:
     present = {token for token in template if token[0] == "x"}
     if len(present) != max((int(token[1:]) for token in present), default=0):
         return None  # a gap: x3 without x2
-    if any(pair in INVERSES for pair in zip(template, template[1:])):
-        return None  # a function of its own inverse
-    return template
+    return None if undoes_itself(template) else template
 
 
 # ------------------------------------------------------------------------------------------------------------- streams
@@ -189,10 +187,17 @@ def draw_templates(
     n: int, recipe: TreeRecipe = TreeRecipe(), seed: int = 0, processes: int = 1
 ) -> list[Template]:
     """n independent draws from p_E's templates, repetitions included."""
-    stream = template_stream(recipe, seed, processes)
-    draws = list(itertools.islice(stream, n))
-    stream.close()
-    return draws
+    with contextlib.closing(template_stream(recipe, seed, processes)) as stream:
+        return list(itertools.islice(stream, n))
+
+
+def distinct(stream: Iterator[Prefix], known: Collection[Prefix] = frozenset()) -> Iterator[Prefix]:
+    """Every expression of a stream once, in the order of first appearance; those `known` never."""
+    seen = set(known)
+    for expression in stream:
+        if expression not in seen:
+            seen.add(expression)
+            yield expression
 
 
 def is_held_out(template: Template) -> bool:
@@ -204,9 +209,8 @@ def is_held_out(template: Template) -> bool:
     the first number with which every common pair (length, number of variables) keeps a template that is held
     out.
     """
-    return (
-        hashlib.blake2b(" ".join(template).encode(), digest_size=2, salt=b"held-out10").digest()[0] % 16 == 0
-    )
+    text = " ".join(template).encode()
+    return hashlib.blake2b(text, digest_size=2, salt=b"held-out10").digest()[0] % 16 == 0
 
 
 def training_draws(
@@ -214,10 +218,8 @@ def training_draws(
 ) -> list[Template]:
     """The first n draws that are not held out.  Repetitions stay, as in the published data: a common template
     is shown often."""
-    stream = template_stream(recipe, seed, processes)
-    draws = list(itertools.islice((t for t in stream if not is_held_out(t)), n))
-    stream.close()
-    return draws
+    with contextlib.closing(template_stream(recipe, seed, processes)) as stream:
+        return list(itertools.islice((t for t in stream if not is_held_out(t)), n))
 
 
 def sample_templates(

@@ -11,7 +11,7 @@ import numpy as np
 
 from nsr.data.items import ItemRecipe, TemplateBank, sample_items
 from nsr.data.problems import Problem
-from nsr.data.templates import TreeRecipe, is_held_out, template_stream
+from nsr.data.templates import TreeRecipe, distinct, is_held_out, template_stream
 from nsr.formulas.expressions import Template, variables
 
 TEST_SETS = ("not_included", "baseline", "not_included_matched")
@@ -51,7 +51,7 @@ def test_templates(
         return baseline
     if name == "not_included":
         unseen = (t for t in itertools.islice(fresh(), _SEARCHED) if t not in known and not is_held_out(t))
-        found = list(dict(zip(_distinct(unseen), range(n))))
+        found = list(itertools.islice(distinct(unseen), n))
     else:
         found = _matched(baseline, itertools.islice(fresh(), _SEARCHED // 4), known)
     if len(found) < n:
@@ -59,14 +59,6 @@ def test_templates(
             f"only {len(found)} of {n} templates for {name!r} in {_SEARCHED} draws: the training set covers p_E"
         )
     return found
-
-
-def _distinct(templates: Iterator[Template]) -> Iterator[Template]:
-    seen: set[Template] = set()
-    for template in templates:
-        if template not in seen:
-            seen.add(template)
-            yield template
 
 
 def _matched(targets: list[Template], draws: Iterator[Template], known: set[Template]) -> list[Template]:

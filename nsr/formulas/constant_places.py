@@ -13,15 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nsr.formulas.expressions import ARITY, CONSTANT, Prefix, Template, check, subtree_end
+from nsr.formulas.expressions import ARITY, CONSTANT, POWERS, Prefix, Template, check, subtree_end
 
 ALWAYS = -1  # the guard of a token that is written in any case
-POWERS = (
-    "pow2",
-    "pow3",
-    "pow4",
-    "pow5",
-)  # (c·u)ⁿ = cⁿ·uⁿ for either sign; a root knows positive factors only
 
 
 @dataclass(frozen=True)
@@ -114,10 +108,8 @@ def saturate(template: Template) -> Saturated:
         elif ARITY.get(token) == 2:
             write(ALWAYS, token)
             right = subtree_end(template, i + 1)
-            in_sum = token == "mul" and template[right] in (
-                "add",
-                "sub",
-            )  # one factor for the whole product; a sum can use it for a term
+            # One factor is enough for the whole product; a sum can use it for a term.
+            in_sum = token == "mul" and template[right] in ("add", "sub")
             emit(i + 1, None, 1, scaled or in_sum)
             emit(right, None, 1, scaled or not in_sum)
         elif token in ARITY:

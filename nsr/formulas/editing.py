@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from nsr.formulas.equivalence import INVERSES, is_reduced, template_of
+from nsr.formulas.equivalence import is_reduced, template_of, undoes_itself
 from nsr.formulas.expressions import ARITY, CONSTANT, VARIABLES, Prefix, Template, Token, Vocabulary, spans
 from nsr.formulas.normal_form import strip
 
@@ -124,6 +124,4 @@ def template_if_allowed(prefix: Prefix, max_operators: int) -> Template | None:
     if bare == (CONSTANT,) or n_operators(bare) > max_operators or not is_reduced(bare):
         return None
     template = template_of(prefix)
-    if any(pair in INVERSES for pair in zip(template, template[1:])):
-        return None
-    return template
+    return None if undoes_itself(template) else template

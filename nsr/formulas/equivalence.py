@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from nsr.formulas.expressions import CONSTANT, Prefix, Template, check, fold
-from nsr.formulas.normal_form import nest, normal_form, sort_key, strip
+from nsr.formulas.expressions import CONSTANT, INVERSES, Prefix, Template, check, fold, nest
+from nsr.formulas.normal_form import normal_form, sort_key, strip
 
 
 def canonical(prefix: Prefix) -> Prefix:
@@ -84,15 +84,6 @@ def family(prefix: Prefix) -> Prefix:
     return nest("add", list(fold(template_of(prefix), visit)))
 
 
-INVERSES = frozenset(
-    {
-        ("exp", "log"),
-        ("log", "exp"),
-        ("sin", "asin"),
-        ("asin", "sin"),
-        ("pow2", "sqrt"),
-        ("sqrt", "pow2"),
-        ("pow4", "sqrt"),
-        ("sqrt", "pow4"),
-    }
-)
+def undoes_itself(template: Template) -> bool:
+    """Whether a function stands right before its own inverse, as in log exp u."""
+    return any(pair in INVERSES for pair in zip(template, template[1:]))

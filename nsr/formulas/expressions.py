@@ -18,32 +18,28 @@ from functools import cached_property
 Token = str
 Prefix = tuple[Token, ...]
 Template = Prefix  # a prefix without C: the structure that the paper's novelty looks at
+Constants = tuple[float, ...]
+Valued = tuple[Prefix, Constants]  # tokens, and the values of the constants among them
 
 CONSTANT: Token = "C"
 VARIABLES: tuple[Token, ...] = tuple(f"x{i}" for i in range(1, 11))
 BINARY: tuple[Token, ...] = ("add", "sub", "mul", "div")
-UNARY: tuple[Token, ...] = (
-    "pow2",
-    "pow3",
-    "pow4",
-    "pow5",
-    "sqrt",
-    "log",
-    "exp",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "neg",
-    "inv",
-    "sq",
-    "cb",
-)
+UNARY: tuple[Token, ...] = tuple("pow2 pow3 pow4 pow5 sqrt log exp sin cos tan asin neg inv sq cb".split())
 PAD, START, END, OPEN, CLOSE = "<pad>", "<start>", "<end>", "<tree>", "</tree>"
 SPECIAL: tuple[Token, ...] = (PAD, START, END, OPEN, CLOSE)  # OPEN and CLOSE are NSR-gvs's partition tokens
 
 ARITY: dict[Token, int] = {**dict.fromkeys(BINARY, 2), **dict.fromkeys(UNARY, 1)}
 _ARITY_OF_ALL = {**ARITY, **dict.fromkeys((CONSTANT, *VARIABLES), 0)}
+
+# What all algebras know about the operators.
+POWERS = {"pow2": 2, "pow3": 3, "pow4": 4, "pow5": 5}  # the whole powers of FULL
+EXPONENT = {**POWERS, "sq": 2, "cb": 3, "inv": -1}  # every operator that is a whole power
+FUNCTIONS = ("log", "exp", "sin", "cos", "tan", "asin")
+ODD = ("sin", "tan", "asin")  # the functions with f(−u) = −f(u); cos is the only even one
+SIGN_PASSES = (*ODD, *(token for token, n in EXPONENT.items() if n % 2))  # the operators with f(−u) = −f(u)
+_UNDONE = (("exp", "log"), ("sin", "asin"), ("pow2", "sqrt"), ("pow4", "sqrt"))
+INVERSES = frozenset((*_UNDONE, *(pair[::-1] for pair in _UNDONE)))
+RANK = {token: i for i, token in enumerate((CONSTANT, *VARIABLES, *UNARY, *BINARY))}  # the order of terms
 
 
 class ExpressionError(ValueError):
@@ -210,6 +206,73 @@ def n_constants(prefix: Prefix) -> int:
     return check(prefix).count(CONSTANT)
 
 
+def constants_at(prefix: Prefix) -> list[int]:
+    """The position of every C, in their order."""
+    return [i for i, token in enumerate(prefix) if token == CONSTANT]
+
+
+# ------------------------------------------------------------------------------------------------------------ building
+
+
+def number(value: float | None) -> Valued:
+    """A constant; None: it has no value yet."""
+    return (CONSTANT,), (value,)
+
+
+def join(operator: Token, *arguments: Valued) -> Valued:
+    """An operator applied to expressions with their constants.
+
+    >>> join("sub", (("x1",), ()), number(2.0))
+    (('sub', 'x1', 'C'), (2.0,))
+    """
+    tokens = (token for prefix, _ in arguments for token in prefix)
+    return (operator, *tokens), tuple(value for _, values in arguments for value in values)
+
+
+def nest(operator: Token, parts: list[Prefix]) -> Prefix:
+    """a ∘ (b ∘ (c …))
+
+    >>> nest("mul", [("x1",), ("sin", "x2"), ("x3",)])
+    ('mul', 'x1', 'mul', 'sin', 'x2', 'x3')
+    """
+    form = parts[-1]
+    for part in reversed(parts[:-1]):
+        form = (operator, *part, *form)
+    return form
+
+
+def nest_valued(operator: Token, parts: list[Valued]) -> Valued:
+    return nest(operator, [prefix for prefix, _ in parts]), tuple(v for _, values in parts for v in values)
+
+
+def written_sum(plus: list[Prefix], minus: list[Prefix]) -> Prefix:
+    """The canonical layout of a sum: positive terms nested to the right, then the negative ones to the left.
+
+    >>> written_sum([("x1",), ("x2",)], [("x3",), ("x4",)])
+    ('sub', 'sub', 'add', 'x1', 'x2', 'x3', 'x4')
+    """
+    form = nest("add", plus)
+    for term in minus:
+        form = ("sub", *form, *term)
+    return form
+
+
+def whole_power(base: Valued, n: int, small: bool = False) -> Valued:
+    """base ** n for a whole n > 0, however large: a network may write a tower of powers.
+
+    `small` writes it with the operators of TRANSFORMER4SR.
+
+    >>> whole_power((("x1",), ()), 11)[0]
+    ('mul', 'x1', 'pow5', 'pow2', 'x1')
+    """
+    if n == 1:
+        return base
+    for token in ("sq", "cb") if small else reversed(POWERS):
+        if n % EXPONENT[token] == 0:
+            return join(token, whole_power(base, n // EXPONENT[token], small))
+    return join("mul", base, whole_power(base, n - 1, small))
+
+
 # -------------------------------------------------------------------------------------------------------- vocabularies
 
 
@@ -295,45 +358,29 @@ class Vocabulary:
         yield from self.variables
 
 
-SIMPLIFIED = Vocabulary(
-    "SIMPLIFIED", (("add", 10), ("sub", 5), ("mul", 0), ("sin", 4), ("cos", 4), ("tan", 4), ("exp", 4)), 5
+def _weights(**weights: float) -> tuple[tuple[Token, float], ...]:
+    return tuple(weights.items())
+
+
+SIMPLIFIED = Vocabulary("SIMPLIFIED", _weights(add=10, sub=5, mul=0, sin=4, cos=4, tan=4, exp=4), 5)
+_OF_FULL = _weights(
+    add=10,
+    sub=5,
+    mul=10,
+    div=5,
+    pow2=4,
+    pow3=2,
+    pow4=1,
+    pow5=1,
+    sqrt=4,
+    log=1,
+    exp=4,
+    sin=4,
+    cos=4,
+    tan=4,
+    asin=2,
 )
-FULL = Vocabulary(
-    "FULL",
-    (
-        ("add", 10),
-        ("sub", 5),
-        ("mul", 10),
-        ("div", 5),
-        ("pow2", 4),
-        ("pow3", 2),
-        ("pow4", 1),
-        ("pow5", 1),
-        ("sqrt", 4),
-        ("log", 1),
-        ("exp", 4),
-        ("sin", 4),
-        ("cos", 4),
-        ("tan", 4),
-        ("asin", 2),
-    ),
-    5,
-)
-TRANSFORMER4SR = Vocabulary(
-    "TRANSFORMER4SR",
-    (
-        ("add", 4),
-        ("mul", 6),
-        ("cos", 1),
-        ("sin", 1),
-        ("log", 2),
-        ("exp", 2),
-        ("neg", 0),
-        ("inv", 3),
-        ("sqrt", 2),
-        ("sq", 2),
-        ("cb", 0),
-    ),
-    6,
-)
+FULL = Vocabulary("FULL", _OF_FULL, 5)
+_OF_TRANSFORMER4SR = _weights(add=4, mul=6, cos=1, sin=1, log=2, exp=2, neg=0, inv=3, sqrt=2, sq=2, cb=0)
+TRANSFORMER4SR = Vocabulary("TRANSFORMER4SR", _OF_TRANSFORMER4SR, 6)
 VOCABULARIES = {v.name: v for v in (SIMPLIFIED, FULL, TRANSFORMER4SR)}

@@ -1,5 +1,7 @@
-"""The machinery behind `canonical`: an expression as a sum of products of atoms, and how such a sum is
-written.
+"""The canonical form: an expression as a sum of products of atoms, and how such a sum is written.
+
+It is an algebra of its own because it sees tokens only: a C is any number of a known sign, and equal terms and
+equal factors are joined, so that one tuple stands for all spellings of one structure.
 
 A value is (constant, terms): whether there is an additive constant, and the coefficient of each product.  A
 product is a sorted tuple of atoms with exponents; an atom is a variable, a function of a written sum, or a
@@ -11,21 +13,27 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import NamedTuple
 
-from nsr.formulas.expressions import CONSTANT, UNARY, VARIABLES, Prefix, fold
-from nsr.formulas.parsing import whole_power
+from nsr.formulas.expressions import (
+    CONSTANT,
+    EXPONENT,
+    FULL,
+    ODD,
+    RANK,
+    SIGN_PASSES,
+    TRANSFORMER4SR,
+    Prefix,
+    fold,
+    nest,
+    whole_power,
+    written_sum,
+)
 
-_RANK = {token: i for i, token in enumerate((CONSTANT, *VARIABLES, *UNARY, "add", "sub", "mul", "div"))}
-_EXPONENT = {"pow2": 2, "pow3": 3, "pow4": 4, "pow5": 5, "sq": 2, "cb": 3}
-_ODD = ("sin", "tan", "asin")
-_SIGN_PASSES = (*_ODD, "pow3", "pow5", "cb", "inv")  # f(−u) = −f(u)
 _LONGEST = 10_000  # bits of an integer coefficient; a larger one is as good as a free constant
-_SMALL = frozenset(("neg", "inv", "sq", "cb"))  # operators of TRANSFORMER4SR, which has no sub and no div
+_SMALL = frozenset(TRANSFORMER4SR.operators) - set(FULL.operators)  # TRANSFORMER4SR has no sub and no div
 
 Coefficient = int | str  # an integer, or "+C", "-C", "±C"
 Factors = tuple[tuple[Prefix, int], ...]  # a product: atoms with their exponents, sorted
-Sum = tuple[
-    bool, dict[Factors, Coefficient]
-]  # whether there is an additive constant; the coefficient of each product
+Sum = tuple[bool, dict[Factors, Coefficient]]  # is there an additive constant; each product's coefficient
 
 
 def strip(prefix: Prefix) -> Prefix:
@@ -46,26 +54,15 @@ def strip(prefix: Prefix) -> Prefix:
         """(negative, what is left), or None where nothing is left."""
         if not args:
             return None if token == CONSTANT else (False, (token,))
+        a, b = args[0], args[-1]
         if len(args) == 1:
-            if args[0] is None:
-                return None
-            negative, u = args[0]
-            return (
-                (False, u)
-                if negative and token == "neg"
-                else (negative and token in _SIGN_PASSES, (token, *u))
+            return a and (
+                (False, a[1]) if a[0] and token == "neg" else (a[0] and token in SIGN_PASSES, (token, *a[1]))
             )
-        a, b = args
-        if a is None or b is None:
-            if b is None:
-                return a
-            return (
-                (not b[0], b[1])
-                if token == "sub"
-                else (b[0], ("div", CONSTANT, *b[1]))
-                if token == "div"
-                else b
-            )
+        if b is None:
+            return a
+        if a is None:
+            return b[0] != (token == "sub"), ("div", CONSTANT, *b[1]) if token == "div" else b[1]
         (minus_a, u), (minus_b, v) = a, b
         if token in ("mul", "div"):
             return minus_a != minus_b, (token, *u, *v)
@@ -117,14 +114,14 @@ def normal_form(prefix: Prefix) -> tuple[Prefix, bool]:
             return True, {}
         if token == "neg":
             return _opposite(args[0])
-        if token == "inv" or token in _EXPONENT:
+        if token in EXPONENT:
             c, product = _as_product(args[0], book)
-            n = _EXPONENT.get(token, 1)
-            return _from_product(_raised(c, n), _multiply((), product, -1 if token == "inv" else n), book)
-        argument, flipped = _oriented(args[0], book) if token == "cos" or token in _ODD else (args[0], False)
+            n = EXPONENT[token]
+            return _from_product(_raised(c, abs(n)), _multiply((), product, n), book)
+        argument, flipped = _oriented(args[0], book) if token == "cos" or token in ODD else (args[0], False)
         atom = (token, *_write(argument, book))
         book.parts[atom] = argument
-        return False, {((atom, 1),): -1 if flipped and token in _ODD else 1}
+        return False, {((atom, 1),): -1 if flipped and token in ODD else 1}
 
     return _write(fold(prefix, visit), book), joined
 
@@ -163,9 +160,8 @@ def _from_product(coefficient: Coefficient, product: Factors, book: Book) -> Sum
     if not product:
         return True, {}
     (atom, n), *more = product
-    if (
-        not more and n == 1 and atom[0] in ("add", "sub") and coefficient in (1, -1)
-    ):  # the other factors cancelled
+    alone = not more and n == 1  # the other factors cancelled
+    if alone and atom[0] in ("add", "sub") and coefficient in (1, -1):
         return book.parts[atom] if coefficient == 1 else _opposite(book.parts[atom])
     return False, {product: coefficient}
 
@@ -175,17 +171,18 @@ def _multiply(left: Factors, right: Factors, exponent: int) -> Factors:
     exponents = dict(left)
     for factor, n in right:
         exponents[factor] = exponents.get(factor, 0) + n * exponent
-    return tuple(
-        sorted(((f, n) for f, n in exponents.items() if n), key=lambda item: (sort_key(item[0]), item[1]))
-    )
+    return tuple(sorted((item for item in exponents.items() if item[1]), key=lambda item: sort_key(item[0])))
+
+
+def ranks(term: Prefix) -> tuple[int, ...]:
+    return tuple(RANK[token] for token in term)
 
 
 @lru_cache(maxsize=65536)
 def sort_key(term: Prefix) -> tuple:
     """Order of terms: variables first, then functions; constants decide last, so that adding some reorders
     nothing."""
-    bare = strip(term) if CONSTANT in term else term
-    return tuple(_RANK[t] for t in bare), tuple(_RANK[t] for t in term)
+    return ranks(strip(term) if CONSTANT in term else term), ranks(term)
 
 
 def _write(value: Sum, book: Book) -> Prefix:
@@ -208,7 +205,7 @@ def _write(value: Sum, book: Book) -> Prefix:
     if book.small:
         plus, minus = plus + [("neg", *term) for term in minus], []
     if plus:
-        return _chain("sub", [nest("add", plus), *minus])
+        return written_sum(plus, minus)
     if len(minus) == 1:  # −u alone: the sign is a constant
         ((product, _),) = terms.items()
         return _write_product("±C", product, book)
@@ -219,7 +216,7 @@ def _turned(product: Factors, book: Book) -> Factors | None:
     """−product without a minus sign, by turning the argument of one odd function, where −u has a positive
     term."""
     for i, (atom, n) in enumerate(product):
-        if atom[0] in _ODD and n % 2:
+        if atom[0] in ODD and n % 2:
             other = _opposite(book.parts[atom])
             if any(not _is_negative(c) or _turned(p, book) for p, c in other[1].items()):
                 return (*product[:i], ((atom[0], *_write(other, book)), n), *product[i + 1 :])
@@ -230,38 +227,11 @@ def _write_product(coefficient: Coefficient, product: Factors, book: Book) -> Pr
     above = [] if coefficient == 1 else [(CONSTANT,)]
     below = []
     for factor, n in product:
-        (above if n > 0 else below).append(_write_power(factor, abs(n), book.small))
+        (above if n > 0 else below).append(whole_power((factor, ()), abs(n), book.small)[0])
     if book.small:
         above, below = above + [("inv", *factor) for factor in below], []
     form = nest("mul", above or [(CONSTANT,)])
     return ("div", *form, *nest("mul", below)) if below else form
-
-
-def nest(operator: str, parts: list[Prefix]) -> Prefix:
-    """a ∘ (b ∘ (c …))"""
-    form = parts[-1]
-    for part in reversed(parts[:-1]):
-        form = (operator, *part, *form)
-    return form
-
-
-def _chain(operator: str, parts: list[Prefix]) -> Prefix:
-    """((a ∘ b) ∘ c) …"""
-    form = parts[0]
-    for part in parts[1:]:
-        form = (operator, *form, *part)
-    return form
-
-
-def _write_power(factor: Prefix, n: int, small: bool) -> Prefix:
-    if not small:
-        return whole_power((factor, ()), n)[0]
-    if n == 1:
-        return factor
-    for token, k in (("sq", 2), ("cb", 3)):
-        if n % k == 0:
-            return (token, *_write_power(factor, n // k, small))
-    return ("mul", *factor, *_write_power(factor, n - 1, small))
 
 
 # Coefficients: an integer, or a free constant that keeps its sign, +C or −C; ±C once signs no longer matter.

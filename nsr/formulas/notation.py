@@ -7,11 +7,28 @@ gives back the same function, not always the same tuple.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from nsr.formulas.expressions import CONSTANT, VARIABLES, ExpressionError, Prefix, check, fold, n_constants
-from nsr.formulas.parsing import Constants, Parsed, join, power
+from nsr.formulas.expressions import (
+    CONSTANT,
+    EXPONENT,
+    FUNCTIONS,
+    VARIABLES,
+    Constants,
+    ExpressionError,
+    Prefix,
+    Valued,
+    check,
+    constants_at,
+    fold,
+    join,
+    n_constants,
+    nest_valued,
+    number,
+)
+from nsr.formulas.parsing import power
 
 if TYPE_CHECKING:
     import sympy
@@ -35,8 +52,7 @@ def check_constants(prefix: Prefix, constants: Sequence[float] | None) -> Consta
 def _at_constants(prefix: Prefix, constants: Sequence[float] | None, write: Callable) -> dict:
     """What to write at the position of each C that has a value."""
     values = check_constants(prefix, constants)
-    places = [i for i, token in enumerate(prefix) if token == CONSTANT]
-    return {i: write(value) for i, value in zip(places, values)}
+    return {i: write(value) for i, value in zip(constants_at(prefix), values)}
 
 
 def _written(value: float, digits: int | None) -> str:
@@ -69,9 +85,8 @@ def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
             if b_root.split()[0] in (*looser, *level) and not (nests_right and b_root == token):
                 b = f"({b})"
             gap = "" if looser else " "
-            led = (
-                nests_right and a_root == level[1]
-            )  # a - b + c: as an operand to the right it needs brackets
+            # The sum a - b + c needs brackets as an operand to the right.
+            led = nests_right and a_root == level[1]
             return f"{a}{gap}{_SYMBOL[token]}{gap}{b}", f"{token} led" if led else token
         ((a, a_root),) = args
         if token.startswith("pow"):
@@ -84,15 +99,7 @@ def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
 
 # --------------------------------------------------------------------------------------------------------------- LaTeX
 
-_TEX_FUNCTION = {
-    "log": r"\log",
-    "exp": r"\exp",
-    "sin": r"\sin",
-    "cos": r"\cos",
-    "tan": r"\tan",
-    "asin": r"\arcsin",
-}
-_TEX_POWER = {"pow2": 2, "pow3": 3, "pow4": 4, "pow5": 5, "sq": 2, "cb": 3}
+_TEX_FUNCTION = {name: rf"\{'arcsin' if name == 'asin' else name}" for name in FUNCTIONS}
 _NEGATIVE, _SUM, _PRODUCT, _CALL, _ATOM = range(5)  # how tightly a piece of LaTeX holds together
 
 
@@ -104,11 +111,11 @@ def to_latex(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
     """
     prefix = check(prefix)
 
-    def number(value: float) -> str:
+    def figure(value: float) -> str:
         mantissa, _, exponent = _written(value, digits).partition("e")
         return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
 
-    names = _at_constants(prefix, constants, number)
+    names = _at_constants(prefix, constants, figure)
 
     def visit(token: str, i: int, *args: tuple[str, int]) -> tuple[str, int]:
         if not args:
@@ -124,17 +131,16 @@ def to_latex(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
         if token == "sub":
             return f"{a} - {bracketed(b, b_holds <= _SUM)}", _SUM
         if token == "mul":
-            return rf"{bracketed(a, a_holds == _SUM)}\,{bracketed(b, b_holds <= _SUM)}", max(
-                min(a_holds, _PRODUCT), _NEGATIVE
-            )
+            product = rf"{bracketed(a, a_holds == _SUM)}\,{bracketed(b, b_holds <= _SUM)}"
+            return product, min(a_holds, _PRODUCT)
         if token in ("div", "inv"):
             return (rf"\frac{{{a}}}{{{b}}}" if token == "div" else rf"\frac{{1}}{{{a}}}"), _PRODUCT
         if token == "neg":
             return f"-{bracketed(a, a_holds <= _SUM)}", _NEGATIVE
         if token == "sqrt":
             return rf"\sqrt{{{a}}}", _CALL
-        if token in _TEX_POWER:
-            return f"{bracketed(a, a_holds < _ATOM)}^{{{_TEX_POWER[token]}}}", _PRODUCT
+        if token in EXPONENT:
+            return f"{bracketed(a, a_holds < _ATOM)}^{{{EXPONENT[token]}}}", _PRODUCT
         return rf"{_TEX_FUNCTION[token]}\left({a}\right)", _CALL
 
     return fold(prefix, visit)[0]
@@ -152,18 +158,10 @@ def to_sympy(prefix: Prefix, constants: Sequence[float] | None = None) -> sympy.
     import sympy  # slow to import, and only readers and tests need it
 
     prefix = check(prefix)
-    places = [i for i, token in enumerate(prefix) if token == CONSTANT]
-    at = {i: sympy.Symbol(f"c{k}", real=True) for k, i in enumerate(places, 1)}
+    at = {i: sympy.Symbol(f"c{k}", real=True) for k, i in enumerate(constants_at(prefix), 1)}
     at.update(_at_constants(prefix, constants, sympy.Float))
-    operate = {
-        "add": lambda a, b: a + b,
-        "sub": lambda a, b: a - b,
-        "mul": lambda a, b: a * b,
-        "div": lambda a, b: a / b,
-        "neg": lambda a: -a,
-        "inv": lambda a: 1 / a,
-        **{name: (lambda a, n=n: a**n) for name, n in _TEX_POWER.items()},
-    }
+    operate = {name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")}
+    operate |= {"div": operator.truediv, **{name: (lambda a, n=n: a**n) for name, n in EXPONENT.items()}}
 
     def visit(token: str, i: int, *args: sympy.Expr) -> sympy.Expr:
         if not args:
@@ -173,7 +171,7 @@ def to_sympy(prefix: Prefix, constants: Sequence[float] | None = None) -> sympy.
     return fold(prefix, visit)
 
 
-def from_sympy(expression: sympy.Expr) -> Parsed:
+def from_sympy(expression: sympy.Expr) -> Valued:
     """Prefix tuple and constants of a sympy expression built from the operators of the vocabularies.
 
     Numbers become C.  Symbols must be named x1 … x10 (or x_1); any other symbol or function is an error.
@@ -197,11 +195,11 @@ def from_sympy(expression: sympy.Expr) -> Parsed:
     return done[expression]
 
 
-def _from_node(sympy, node, done: dict) -> Parsed:
+def _from_node(sympy, node, done: dict) -> Valued:
     if node.is_number:
         if not (node.is_real and node.is_finite):
             raise ExpressionError(f"the constant {node} is not a finite real number")
-        return (CONSTANT,), (float(node),)
+        return number(float(node))
     if node.is_Symbol:
         name = node.name.replace("_", "")
         if name not in VARIABLES:
@@ -212,7 +210,7 @@ def _from_node(sympy, node, done: dict) -> Parsed:
         plus = [arg for arg in node.args if arg not in minus]
         if not plus:
             plus, minus = minus[:1], minus[1:]
-        value = _right("add", [done[arg] for arg in plus])
+        value = nest_valued("add", [done[arg] for arg in plus])
         for arg in minus:
             rest = arg.args[1:]
             value = join("sub", value, _product(sympy, rest, done) if len(rest) > 1 else done[rest[0]])
@@ -225,24 +223,16 @@ def _from_node(sympy, node, done: dict) -> Parsed:
         return power(done[node.base], float(node.exp))
     name = type(node).__name__
     if name in _TEX_FUNCTION and len(node.args) == 1:
-        inner = done[node.args[0]]
-        return (name, *inner[0]), inner[1]
+        return join(name, done[node.args[0]])
     raise ExpressionError(
         f"{name} is not an operator here; operators are {', '.join([*_SYMBOL, *_TEX_FUNCTION, 'powers', 'sqrt'])}"
     )
 
 
-def _product(sympy, factors: Sequence, done: dict) -> Parsed:
+def _product(sympy, factors: Sequence, done: dict) -> Valued:
     below = [f for f in factors if f.is_Pow and f.exp.is_number and f.exp < 0]
-    above = [done[f] for f in factors if f not in below] or [((CONSTANT,), (1.0,))]
-    value = _right("mul", above)
+    above = [done[f] for f in factors if f not in below] or [number(1.0)]
+    value = nest_valued("mul", above)
     if below:
-        value = join("div", value, _right("mul", [power(done[f.base], -float(f.exp)) for f in below]))
-    return value
-
-
-def _right(operator: str, parts: list[Parsed]) -> Parsed:
-    value = parts[-1]
-    for part in reversed(parts[:-1]):
-        value = join(operator, part, value)
+        value = join("div", value, nest_valued("mul", [power(done[f.base], -float(f.exp)) for f in below]))
     return value

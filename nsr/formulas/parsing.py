@@ -8,15 +8,25 @@ as in the canonical layout:
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
+from functools import partial, reduce
 
-from nsr.formulas.expressions import CONSTANT, UNARY, VARIABLES, ExpressionError, Prefix
+from nsr.formulas.expressions import (
+    CONSTANT,
+    UNARY,
+    VARIABLES,
+    ExpressionError,
+    Valued,
+    join,
+    nest_valued,
+    number,
+    whole_power,
+)
 
 MAX_NESTING = 200  # brackets inside brackets; an expression of the paper has fewer than ten
 MAX_LENGTH = 100_000  # characters
-Constants = tuple[float, ...]
-Parsed = tuple[Prefix, Constants]
 
 _ALIASES = {"ln": "log", "arcsin": "asin"}
 _NUMBERS = {"pi": math.pi, "e": math.e}
@@ -25,7 +35,7 @@ _LEXER = re.compile(
 )
 
 
-def parse(text: str) -> Parsed:
+def parse(text: str) -> Valued:
     """Read infix text into a prefix tuple and its constants.
 
     Every number becomes a C.  A literal `C` is a constant without a value; then no constants are returned.
@@ -75,7 +85,7 @@ class _Reader:
             f"{message}, at character {position + 1}:\n    {line}\n    {' ' * (position - low)}^"
         )
 
-    def read(self) -> Parsed:
+    def read(self) -> Valued:
         if len(self.lexemes) == 1:
             raise ExpressionError("empty expression")
         frames = [_Frame("", 0)]
@@ -85,7 +95,7 @@ class _Reader:
             frame = frames[-1]
             if frame.wants_operand:
                 if kind == "number":
-                    self.operand(frame, ((CONSTANT,), (self.number(word, position),)))
+                    self.operand(frame, number(self.number(word, position)))
                 elif kind == "name":
                     self.name(frames, word, position)
                 elif word == "(":
@@ -103,9 +113,7 @@ class _Reader:
                     raise self.error("this bracket was never opened", position)
                 frames.pop()
                 inner = frame.value()
-                if frame.function:
-                    inner = ((frame.function, *inner[0]), inner[1])
-                self.operand(frames[-1], inner)
+                self.operand(frames[-1], join(frame.function, inner) if frame.function else inner)
             elif kind == "end":
                 if len(frames) > 1:
                     raise self.error("this bracket is never closed", frame.position)
@@ -129,9 +137,9 @@ class _Reader:
                 raise self.error(f"variable {word} is out of range x1 … x{len(VARIABLES)}", position)
             self.operand(frames[-1], ((f"x{int(variable[1])}",), ()))
         elif word == CONSTANT:
-            self.operand(frames[-1], ((CONSTANT,), (None,)))
+            self.operand(frames[-1], number(None))
         elif word in _NUMBERS:
-            self.operand(frames[-1], ((CONSTANT,), (_NUMBERS[word],)))
+            self.operand(frames[-1], number(_NUMBERS[word]))
         elif function in UNARY:
             if self.lexemes[self.i][1] != "(":
                 raise self.error(f"{word} needs its argument in brackets", position)
@@ -150,7 +158,7 @@ class _Reader:
             raise self.error(f"brackets are nested more than {MAX_NESTING} deep", position)
         frames.append(_Frame(function, position))
 
-    def operand(self, frame: _Frame, value: Parsed) -> None:
+    def operand(self, frame: _Frame, value: Valued) -> None:
         """Take an operand; a power binds tighter than the sign before it."""
         if self.lexemes[self.i][1] in ("**", "^"):
             position = self.lexemes[self.i][2]
@@ -195,18 +203,18 @@ class _Frame:
 
     def __init__(self, function: str, position: int) -> None:
         self.function, self.position = function, position
-        self.terms: list[tuple[str, Parsed]] = []
-        self.factors: list[tuple[str, Parsed]] = []
+        self.terms: list[tuple[str, Valued]] = []
+        self.factors: list[tuple[str, Valued]] = []
         self.term_sign, self.factor_sign = "+", "*"
         self.wants_operand, self.negative = True, False
 
-    def operand(self, value: Parsed) -> None:
+    def operand(self, value: Valued) -> None:
         if self.negative:
             prefix, values = value
             if prefix == (CONSTANT,) and values[0] is not None:
-                value = (prefix, (-values[0],))
+                value = number(-values[0])
             else:
-                value = (("mul", CONSTANT, *prefix), (-1.0 if None not in values else None, *values))
+                value = join("mul", number(None if None in values else -1.0), value)
         self.factors.append((self.factor_sign, value))
         self.wants_operand, self.negative = False, False
 
@@ -222,33 +230,21 @@ class _Frame:
         self.terms.append((self.term_sign, _chain(self.factors, "*", "mul", "div")))
         self.factors, self.factor_sign = [], "*"
 
-    def value(self) -> Parsed:
+    def value(self) -> Valued:
         self.close_term()
         return _chain(self.terms, "+", "add", "sub")
 
 
-def _chain(parts: list[tuple[str, Parsed]], plus: str, right: str, left: str) -> Parsed:
+def _chain(parts: list[tuple[str, Valued]], plus: str, right: str, left: str) -> Valued:
     """Join a chain of operands: a run of `plus` nests to the right, the other operator to the left."""
-    value, i = parts[0][1], 1
-    while i < len(parts):
-        if parts[i][0] != plus:
-            value, i = join(left, value, parts[i][1]), i + 1
-            continue
-        run = i
-        while i < len(parts) and parts[i][0] == plus:
-            i += 1
-        tail = parts[i - 1][1]
-        for _, part in reversed(parts[run : i - 1]):
-            tail = join(right, part, tail)
-        value = join(right, value, tail)
+    value = parts[0][1]
+    for sign, run in itertools.groupby(parts[1:], lambda part: part[0]):
+        operands = [value, *(operand for _, operand in run)]
+        value = nest_valued(right, operands) if sign == plus else reduce(partial(join, left), operands)
     return value
 
 
-def join(operator: str, a: Parsed, b: Parsed) -> Parsed:
-    return (operator, *a[0], *b[0]), a[1] + b[1]
-
-
-def power(base: Parsed, exponent: float) -> Parsed:
+def power(base: Valued, exponent: float) -> Valued:
     """base ** exponent in operators of the vocabulary, for multiples of 1/2.
 
     >>> power((("x1",), ()), -2)
@@ -258,23 +254,7 @@ def power(base: Parsed, exponent: float) -> Parsed:
     if twice != int(twice if math.isfinite(twice) else 0) or abs(twice) > 2000 or twice == 0:
         raise ExpressionError(f"the exponent {exponent:g} cannot be written with pow2 … pow5 and sqrt")
     if exponent < 0:
-        one = (CONSTANT,), ((1.0,) if None not in base[1] else (None,))
-        return join("div", one, power(base, -exponent))
+        return join("div", number(None if None in base[1] else 1.0), power(base, -exponent))
     if int(twice) % 2:
-        return power((("sqrt", *base[0]), base[1]), int(twice))
+        return power(join("sqrt", base), int(twice))
     return whole_power(base, int(exponent))
-
-
-def whole_power(base: Parsed, n: int) -> Parsed:
-    """base ** n for a whole n > 0, however large: a network may write a tower of powers.
-
-    >>> whole_power((("x1",), ()), 11)[0]
-    ('mul', 'x1', 'pow5', 'pow2', 'x1')
-    """
-    if n == 1:
-        return base
-    for k in (5, 4, 3, 2):
-        if n % k == 0:
-            inner = whole_power(base, n // k)
-            return (f"pow{k}", *inner[0]), inner[1]
-    return join("mul", base, whole_power(base, n - 1))

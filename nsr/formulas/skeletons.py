@@ -1,6 +1,10 @@
 """Skeletons: how transformer4sr writes an expression down, simplified by our own fast algebra instead of
 sympy's.
 
+It is an algebra of its own because it does what the published pipeline does: it computes with numbers and
+roots, takes common factors out and refuses some expressions. The canonical form (nsr.formulas.normal_form)
+keeps every expression, looks at the sign of a C only, and never takes anything out of a sum.
+
 A value is  c₀ + Σ c · Π atom^e.  A coefficient c is a number, or nan for the placeholder C: "some number",
 which is how nan computes. An exponent is an integer in units of 1/64, so that square roots are exact.  An
 atom is a variable, a function of a written value, or a written sum in brackets.  All variables are positive,
@@ -18,22 +22,16 @@ import math
 from functools import lru_cache
 from typing import NamedTuple
 
-from nsr.formulas.expressions import CONSTANT, UNARY, VARIABLES, Prefix, fold
-from nsr.formulas.normal_form import nest, strip
+from nsr.formulas.expressions import CONSTANT, EXPONENT, FUNCTIONS, Prefix, fold, nest
+from nsr.formulas.normal_form import ranks, strip
 
 ONE = 64
-POWERS = {"inv": -ONE, "sq": 2 * ONE, "cb": 3 * ONE, "sqrt": ONE // 2}
-EXPONENTS = {
-    4 * ONE: ("sq", "sq"),
-    3 * ONE: ("cb",),
-    2 * ONE: ("sq",),
-    ONE: (),
-    3 * ONE // 2: ("sqrt", "cb"),
-    ONE // 2: ("sqrt",),
-    ONE // 4: ("sqrt", "sqrt"),
-}  # and their negatives; the published list also has ±1/3, which needs a cube root
-_RANK = {token: i for i, token in enumerate((CONSTANT, *VARIABLES, *UNARY, "add", "mul"))}
+POWERS = {"sqrt": ONE // 2, **{token: n * ONE for token, n in EXPONENT.items()}}
+_WRITTEN = {4: "sq sq", 3: "cb", 2: "sq", 1: "", 1.5: "sqrt cb", 0.5: "sqrt", 0.25: "sqrt sqrt"}
+# and their negatives; the published list also has ±1/3, which needs a cube root
+EXPONENTS = {int(n * ONE): tuple(tokens.split()) for n, tokens in _WRITTEN.items()}
 _FREE = math.nan
+_key = lru_cache(maxsize=1 << 16)(ranks)
 
 Factors = tuple[tuple[Prefix, int], ...]  # atoms with their exponents, sorted
 
@@ -45,11 +43,6 @@ class Refused(ValueError):
 class Value(NamedTuple):
     constant: float  # 0: none; nan: C
     terms: dict[Factors, float]
-
-
-@lru_cache(maxsize=1 << 16)
-def _key(term: Prefix) -> tuple[int, ...]:
-    return tuple(_RANK[token] for token in term)
 
 
 class _Algebra:
@@ -72,10 +65,8 @@ class _Algebra:
         if token == "neg":
             return self.scaled(args[0], -1.0)
         if token in ("mul", "div"):
-            (c, left), (d, right) = (
-                self.product(args[0]),
-                self.power(args[1], ONE if token == "mul" else -ONE),
-            )
+            c, left = self.product(args[0])
+            d, right = self.power(args[1], ONE if token == "mul" else -ONE)
             return self.joined(c * d if c and d else 0.0, [*left, *right])
         if token in POWERS:
             return self.joined(*self.power(args[0], POWERS[token]))
@@ -156,9 +147,8 @@ class _Algebra:
             exponents[atom] = exponents.get(atom, 0) + e
         exponents = {atom: e for atom, e in exponents.items() if e}
         for atom, e in exponents.items():
-            if (
-                atom[0] not in ("add", "log", "sin", "cos", "exp") and len(atom) > 1 and e % ONE == 0
-            ):  # what stood under a root
+            bundle = atom[0] not in ("add", *FUNCTIONS) and len(atom) > 1  # what stood under a root
+            if bundle and e % ONE == 0:
                 d, inner = self.power(self.inside[atom], e)
                 return self.joined(c * d, [*((a, n) for a, n in exponents.items() if a != atom), *inner])
         grown = [atom for atom, e in exponents.items() if atom[0] == "exp"]
@@ -167,7 +157,7 @@ class _Algebra:
             for atom in grown:
                 total = self.plus(total, self.scaled(self.inside[atom], exponents.pop(atom) / ONE))
             return self.joined(c, [*exponents.items(), *self.product(self.function("exp", total))[1]])
-        ordered = tuple(sorted(exponents.items(), key=lambda item: (_key(item[0]), item[1])))
+        ordered = tuple(sorted(exponents.items(), key=lambda item: _key(item[0])))
         if not ordered:
             return Value(c, {})
         if len(ordered) == 1 and ordered[0][1] == ONE and ordered[0][0][0] == "add" and abs(c) == 1:
@@ -193,16 +183,13 @@ class _Algebra:
         if c < 0 and not odd:
             raise Refused("the root of a negative number")
         roots = [(atom, n // 2) for atom, n in (*known, *even)]
-        if (
-            c < 0 and len(odd) == 1 and odd[0][0][0] == "add" and odd[0][1] == ONE
-        ):  # √(−(x1 − x2)) is √(x2 − x1)
-            turned = self.scaled(self.inside[odd[0][0]], -1.0)
-            atom = self.write_sum(turned)
-            self.inside[atom] = turned
-            return abs(c) ** 0.5, [*roots, (atom, ONE // 2)]
         if c < 0 or len(odd) > 1:  # signs decide where it is defined: it stays together under its root
             bundle = Value(0.0, {tuple(odd): -1.0 if c < 0 else 1.0})
-            atom = self.write(bundle)
+            if len(odd) == 1 and odd[0][0][0] == "add" and odd[0][1] == ONE:  # √(−(x1 − x2)) is √(x2 − x1)
+                bundle = self.scaled(self.inside[odd[0][0]], -1.0)
+                atom = self.write_sum(bundle)
+            else:
+                atom = self.write(bundle)
             self.inside[atom] = bundle
             return abs(c) ** 0.5, [*roots, (atom, ONE // 2)]
         return c**0.5, [*roots, *((atom, n // 2) for atom, n in odd)]
@@ -256,11 +243,7 @@ class _Algebra:
         parts = [
             self.write_product(value.terms[factors], factors) for factors in sorted(value.terms, key=self.key)
         ]
-        return (
-            nest("add", [(CONSTANT,), *parts] if value.constant else parts)
-            if parts or value.constant
-            else (CONSTANT,)
-        )
+        return nest("add", [(CONSTANT,), *parts] if value.constant or not parts else parts)
 
     def key(self, factors: Factors) -> tuple[int, ...]:
         return _key(self.write_product(1.0, factors))

@@ -1,6 +1,6 @@
 """Numbers: evaluate an expression, differentiate it, fit its constants, and score a prediction.
 
-The machine that computes is in machine.py, the fit in fitting.py and least_squares.py; this is what the rest
+The machine that computes is in interpreter.py, the fit in fitting.py; this is what the rest
 of the project calls. Letters: P points, D variables, K constants, S stack rows.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nsr.formulas.expressions import ExpressionError, Prefix
+from nsr.formulas.expressions import CONSTANT, ExpressionError, Prefix, Token
 from nsr.numbers.fitting import Fit, fit_constants, fit_many, score
 from nsr.numbers.interpreter import (
     OPCODES,
@@ -48,6 +48,15 @@ def evaluate(prefix: Prefix, X: np.ndarray, constants: Sequence[float] = ()) -> 
     stack = np.empty((stack_size(program), columns.shape[1]))  # (S, P)
     run(program, constants, columns, stack)
     return stack[0].copy()
+
+
+def function_at(token: Token, value: float) -> float:
+    """A function at one number.
+
+    >>> function_at("pow2", 3.0)
+    9.0
+    """
+    return float(evaluate((token, CONSTANT), np.zeros((1, 1)), (value,))[0])
 
 
 def gradient(prefix: Prefix, X: np.ndarray, constants: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:

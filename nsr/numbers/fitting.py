@@ -125,10 +125,8 @@ def measures(y: np.ndarray) -> np.ndarray:
     unit, total = spread(y)
     if unit == 0.0:  # y is constant: measure in its own size
         unit, total = abs(y[0]) or 1.0, 1.0
-    unit, middle = (
-        max(unit, 1e-290),
-        np.median(y / 2) * 2,
-    )  # halves: the mean of the two middle ones may overflow
+    # Halves are taken because the mean of the two middle ones may overflow.
+    unit, middle = max(unit, 1e-290), np.median(y / 2) * 2
     return np.array([unit, total, middle, max(np.median(np.abs(y / 2 - middle / 2)) * 2, 1e-6 * unit)])
 
 
@@ -149,9 +147,8 @@ def _fit(
         raise ValueError(
             f"a start for {' '.join(prefix)} needs {K} constants, got {np.size(initial)} numbers"
         )
-    first = (
-        np.empty((0, K)) if initial is None or K == 0 else np.array(initial, np.float64).reshape(-1, K)
-    )  # (I, K)
+    # The shape is (I, K).
+    first = np.empty((0, K)) if initial is None or K == 0 else np.array(initial, np.float64).reshape(-1, K)
     first = first[np.isfinite(first).all(axis=1)]
     begun = np.empty((max(starts + len(first), 1), K))
     constants, undefined, r2, mse, _ = fit_program(
@@ -224,9 +221,8 @@ def spread(y: np.ndarray) -> tuple[float, float]:
     if largest == 0.0 or y.min() == y.max():  # constant, whatever rounding says about its mean
         return 0.0, 0.0
     for p in range(y.size):
-        mean += (
-            y[p] / largest / y.size
-        )  # scaled, so that 1e308 does not overflow; halves below for the same reason
+        # It is scaled, so that 1e308 does not overflow; halves stand below for the same reason.
+        mean += y[p] / largest / y.size
     mean *= largest
     for p in range(y.size):
         unit = max(unit, abs(y[p] / 2 - mean / 2))

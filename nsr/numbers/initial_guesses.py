@@ -85,24 +85,19 @@ def analyse(program: np.ndarray, K: int):
         parent[left] = op
         if op >= N_BINARY:
             affine[left] = affine[i] and op == NEG
-            half_period[left] = (
-                math.pi
-                if op == SIN or op == COS
-                else math.pi / 2
-                if op == TAN
-                else half_period[i]
-                if op == NEG
-                else WIDEST
-            )
+            half_period[left] = half_period[i] if op == NEG else WIDEST
+            if op == SIN or op == COS:
+                half_period[left] = math.pi
+            elif op == TAN:
+                half_period[left] = math.pi / 2
             continue
         right = end[left]
         parent[right] = op
         if op == ADD or op == SUB:
             affine[left] = affine[right] = affine[i]
             half_period[left] = half_period[right] = half_period[i]
-        elif (
-            op == MUL
-        ):  # of two factors with constants only one can be linear; the inner C of C·(C + …) is the safer one
+        elif op == MUL:
+            # Of two factors with constants only one can be linear; the inner C of C·(C + …) is the safer one.
             affine[left] = affine[i] and gain[left] > gain[right]
             affine[right] = affine[i] and gain[left] <= gain[right]
         else:
@@ -110,11 +105,8 @@ def analyse(program: np.ndarray, K: int):
     return linear, kind, width
 
 
-GOLDEN, MIX_1, MIX_2 = (
-    np.uint64(0x9E3779B97F4A7C15),
-    np.uint64(0xBF58476D1CE4E5B9),
-    np.uint64(0x94D049BB133111EB),
-)
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11))
 
 
@@ -188,15 +180,8 @@ def search(task, work, kind, width, searched, typical, u, steps, best) -> None:
     take as long as the arithmetic.
     """
     program, X, y, linear, unit, middle = task.program, task.X, task.y, task.linear, task.unit, task.middle
-    stack, tangents, r, Q, triangle, shares, c = (
-        work.stack,
-        work.tangents,
-        work.residuals,
-        work.basis,
-        work.triangle,
-        work.shares,
-        work.step,
-    )
+    stack, tangents, r, c = work.stack, work.tangents, work.residuals, work.step
+    Q, triangle, shares = work.basis, work.triangle, work.shares
     lowest, some = np.inf, linear.any()
     for _ in range(searched):
         next_start(u, steps, kind, width, linear, c)

@@ -161,9 +161,8 @@ def solve_linear(linear, tangents, unit, Q, triangle, shares, r, c) -> float:
     for k in range(c.size - 1, -1, -1):
         if linear[k]:
             j -= 1
-            scaled = (
-                shares[j] / triangle[j, j] if triangle[j, j] > 0.0 else 0.0
-            )  # in units, as the residuals are
+            # This is in units, as the residuals are.
+            scaled = shares[j] / triangle[j, j] if triangle[j, j] > 0.0 else 0.0
             for i in range(j):
                 shares[i] -= triangle[i, j] * scaled
             c[k] = scaled * unit if abs(scaled * unit) < np.inf else 0.0

@@ -1,9 +1,10 @@
 """Simplification: an expression with fitted constants, written without those that are 0, ±1 or a quarter
 turn.
 
-The canonical form (nsr.formulas.normal_form) knows tokens only; here every constant has a value, so a
-negative factor becomes a subtraction, a term with the factor 0 disappears, sin(u + π/2) becomes cos(u), and
-factors that meet in a product or under a power are one.
+It is an algebra of its own because every constant has a value that must not move: a negative factor becomes a
+subtraction, a term with the factor 0 disappears, sin(u + π/2) becomes cos(u), and factors that meet in a
+product or under a power are one. Equal terms stay apart, which the canonical form (nsr.formulas.normal_form)
+joins: a fit found a number for each.
 """
 
 from __future__ import annotations
@@ -12,15 +13,23 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-import numpy as np
-
-from nsr.formulas.constant_places import POWERS
-from nsr.formulas.expressions import CONSTANT, Prefix, fold
+from nsr.formulas.expressions import (
+    CONSTANT,
+    ODD,
+    POWERS,
+    SIGN_PASSES,
+    Constants,
+    Prefix,
+    Valued,
+    constants_at,
+    fold,
+    join,
+    written_sum,
+)
 from nsr.formulas.normal_form import sort_key
-from nsr.numbers.evaluation import evaluate
+from nsr.numbers.evaluation import function_at
 
 QUARTER = math.pi / 2
-ODD = ("sin", "tan", "asin")
 _TURNS = {0: (1, "sin"), 1: (1, "cos"), 2: (-1, "sin"), 3: (-1, "cos")}  # sin(u + n·π/2)
 
 
@@ -29,16 +38,13 @@ class Term(NamedTuple):
 
     sign: int
     prefix: Prefix
-    values: tuple[float, ...] = ()
+    values: Constants = ()
 
 
 Value = float | list[Term]  # a number that is known, or a sum
-Valued = tuple[Prefix, tuple[float, ...]]  # tokens, and the values of the constants among them
 
 
-def simplify(
-    prefix: Prefix, constants: tuple[float, ...], fixed: Mapping[int, float] | None = None
-) -> Valued:
+def simplify(prefix: Prefix, constants: Constants, fixed: Mapping[int, float] | None = None) -> Valued:
     """The same function with constant k at the number fixed[k] and out of sight where possible, in the
     canonical layout.
 
@@ -55,9 +61,9 @@ def simplify(
     return _write(_terms(_value(prefix, constants, fixed or {})))
 
 
-def _value(prefix: Prefix, constants: tuple[float, ...], fixed: Mapping[int, float]) -> Value:
+def _value(prefix: Prefix, constants: Constants, fixed: Mapping[int, float]) -> Value:
     """The expression as a number or a sum."""
-    number = {i: k for k, i in enumerate(i for i, token in enumerate(prefix) if token == CONSTANT)}
+    number = {i: k for k, i in enumerate(constants_at(prefix))}
 
     def visit(token: str, i: int, *args: Value) -> Value:
         if token == CONSTANT:
@@ -74,18 +80,13 @@ def _value(prefix: Prefix, constants: tuple[float, ...], fixed: Mapping[int, flo
         known = isinstance(args[0], float)
         if known or len(args[0]) == 1 and args[0][0].prefix == (CONSTANT,):  # a function of a constant is one
             argument = args[0] if known else _number(args[0][0])
-            value = _at(token, argument)
+            value = function_at(token, argument)
             if not math.isfinite(value):
                 return [Term(1, (token, CONSTANT), (argument,))]
             return value if known else [Term(1, (CONSTANT,), (value,))]
         return _function(token, args[0])
 
     return fold(prefix, visit)
-
-
-def _at(token: str, value: float) -> float:
-    """A function at a number."""
-    return float(evaluate((token, CONSTANT), np.zeros((1, 1)), (value,))[0])
 
 
 def _number(term: Term) -> float:
@@ -127,11 +128,9 @@ def _product(token: str, a: Value, b: Value) -> Value:
         return 0.0
     x, y = _pulled(a), _pulled(b)
     size = _together(token, x.size, y.size)
-    if size is not None and not math.isfinite(
-        size
-    ):  # a division by 0, or a number too large to be written: nothing is simplified
-        (p, v), (q, w) = (_write(_terms(part)) for part in (a, b))
-        return [Term(1, (token, *p, *q), v + w)]
+    if size is not None and not math.isfinite(size):
+        # A division by 0, or a number too large to be written: nothing is simplified.
+        return [Term(1, *join(token, *(_write(_terms(part)) for part in (a, b))))]
     if token == "mul" and (not x.prefix or y.prefix and sort_key(y.prefix) < sort_key(x.prefix)):
         x, y = y, x  # the smaller one first, a mere constant last
     sign = x.sign * y.sign
@@ -148,7 +147,7 @@ class Factored(NamedTuple):
     sign: int
     size: float | None
     prefix: Prefix
-    values: tuple[float, ...]
+    values: Constants
 
 
 def _pulled(value: Value) -> Factored:
@@ -189,11 +188,10 @@ def _function(token: str, terms: list[Term]) -> list[Term]:
     out; (c·u)ⁿ = cⁿ·uⁿ, and so for a root if c > 0."""
     if token in (*POWERS, "sqrt") and len(terms) == 1 and terms[0].prefix != (CONSTANT,):
         u = _pulled(terms)
-        size = None if u.size is None else _at(token, u.size)
+        size = None if u.size is None else function_at(token, u.size)
         if (size is None or math.isfinite(size)) and not (token == "sqrt" and u.sign < 0):
-            return _scaled(
-                Factored(1 if token in ("pow2", "pow4") else u.sign, size, (token, *u.prefix), u.values)
-            )
+            sign = u.sign if token in SIGN_PASSES else 1
+            return _scaled(Factored(sign, size, (token, *u.prefix), u.values))
     sign = 1
     others = [term for term in terms if term.prefix != (CONSTANT,)]
     if token == "cos" or token in ODD:
@@ -232,11 +230,7 @@ def _write(terms: list[Term]) -> Valued:
         u = _pulled([taken])
         plus = _scaled(u._replace(sign=1, size=u.sign * (1.0 if u.size is None else u.size)))
     plus = plus or [Term(1, (CONSTANT,), (0.0,))]
-    prefix = plus[-1].prefix
-    for term in reversed(plus[:-1]):
-        prefix = ("add", *term.prefix, *prefix)
-    for term in minus:
-        prefix = ("sub", *prefix, *term.prefix)
+    prefix = written_sum([term.prefix for term in plus], [term.prefix for term in minus])
     return prefix, tuple(value for term in plus + minus for value in term.values)
 
 
@@ -253,9 +247,7 @@ def _turned(term: Term) -> Term | None:
     return Term(1, (*term.prefix[: 2 * n + 1], *prefix), term.values[:n] + values)
 
 
-STRAIN = (
-    1e5  # a constant beyond it, or below its inverse, makes a limit of another formula (nsr.search.disguises)
-)
+STRAIN = 1e5  # a constant beyond it, or below its inverse, is the mark of a disguise (nsr.search.disguises)
 
 
 def is_strained(constants: Iterable[float], most: float = STRAIN) -> bool:

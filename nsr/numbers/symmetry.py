@@ -10,13 +10,8 @@ import numpy as np
 from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Token, variables
 from nsr.numbers.evaluation import evaluate
 
-_RANGES = (
-    (-1.0, 1.0),
-    (0.0, 1.0),
-    (1.0, 4.0),
-    (-10.0, 10.0),
-    (4.0, 40.0),
-)  # where to look for points at which f is defined
+# Points at which f is defined are looked for here.
+_RANGES = ((-1.0, 1.0), (0.0, 1.0), (1.0, 4.0), (-10.0, 10.0), (4.0, 40.0))
 _UNIT = np.random.default_rng(20261).random((48, len(VARIABLES)))
 _GENERIC = np.random.default_rng(20262).uniform(0.5, 2.0, 100)
 _ENOUGH = 8  # points at which both values are finite
@@ -43,9 +38,8 @@ def _decided(prefix: Prefix, constants: tuple[float, ...]) -> tuple[tuple[tuple[
     for pair in itertools.combinations(variables(prefix), 2):
         a, b = (VARIABLES.index(v) for v in pair)
         for low, high in _RANGES:
-            X = np.tile(
-                low + (high - low) * _UNIT, (2, 1)
-            )  # (2P, D): the second half with two columns exchanged
+            # (2P, D): the second half with two columns exchanged.
+            X = np.tile(low + (high - low) * _UNIT, (2, 1))
             X[len(_UNIT) :, [a, b]] = X[: len(_UNIT), [b, a]]
             y, swapped = np.split(evaluate(prefix, X, constants), 2)
             both = np.isfinite(y) & np.isfinite(swapped)

@@ -21,18 +21,15 @@ from nsr.numbers.compiling import COMPILE
 # The order of the additions in the range reductions is what makes them exact.
 # Rows are passed as a matrix and an index: a view of a row costs more, in counted references, than the work
 # on its points.
-ROUND = (
-    1.5 * 2.0**52
-)  # adding it moves the nearest integer into the lowest bits of a float64; subtracting it gives it back
+# Adding it moves the nearest integer into the lowest bits of a float64; subtracting it gives it back.
+ROUND = 1.5 * 2.0**52
 PI_2_HIGH, PI_2_MIDDLE, PI_2_LOW = (
     1.57079632673412561417,
     6.07710050630396597660e-11,
     2.02226624879595063154e-21,
 )
-LN_2_HIGH, LN_2_LOW = (
-    6.93147180369123816490e-01,
-    1.90821492927058770002e-10,
-)  # few bits each: a multiple of them is exact
+# Both have few bits, so that a multiple of them is exact.
+LN_2_HIGH, LN_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 LARGEST_ANGLE = 1e5  # beyond, three pieces of π/2 are not enough and the C library takes over
 
 
@@ -134,9 +131,8 @@ def exp_row(rows: np.ndarray, t: int) -> None:
         x = 710.0 if x > 710.0 else x
         n = (x * (1.0 / math.log(2.0)) + ROUND) - ROUND
         r = (x - n * LN_2_HIGH) - n * LN_2_LOW
-        q = 1 / 3628800 + r * (
-            1 / 39916800 + r * (1 / 479001600 + r * (1 / 6227020800))
-        )  # Taylor to degree 13
+        # This is Taylor's series to degree 13.
+        q = 1 / 3628800 + r * (1 / 39916800 + r * (1 / 479001600 + r * (1 / 6227020800)))
         q = 1 / 5040 + r * (1 / 40320 + r * (1 / 362880 + r * q))
         q = 1 / 24 + r * (1 / 120 + r * (1 / 720 + r * q))
         q = 1 / 2 + r * (1 / 6 + r * q)

@@ -27,8 +27,8 @@ from nsr.data.practical_sets import practical_set
 from nsr.data.problems import Problem
 from nsr.evidence.practical import PracticalRow, job_of
 from nsr.evidence.reference_tables import Job, fill, weights_digest
-from nsr.formulas.expressions import CONSTANT, is_valid
-from nsr.formulas.parsing import Parsed, parse
+from nsr.formulas.expressions import CONSTANT, Valued, is_valid
+from nsr.formulas.parsing import parse
 from nsr.network.checkpoints import Trained
 from nsr.numbers.evaluation import r2_score
 from nsr.numbers.fitting import on_cores
@@ -95,7 +95,7 @@ def _pyoperon(X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> tuple[
     return model, model.get_model_string(model.model_, precision=6)
 
 
-def as_prefix(name: str, text: str) -> Parsed | None:
+def as_prefix(name: str, text: str) -> Valued | None:
     """A formula in their notation as a prefix tuple and its constants; None if it is none of FULL.
 
     >>> as_prefix("gplearn", "mul(X1, sub(X0, -0.5))"), as_prefix("pyoperon", "(2.0 * (X2 ^ 2))")
@@ -135,16 +135,10 @@ def measure_baselines(
         try:
             model, answer = fit_baseline(name, problem.X, problem.y, seconds, seed, weights)
             given = r2_score(problem.y, model.predict(problem.X))
-            fresh = (
-                given
-                if problem.X_fresh is None
-                else r2_score(problem.y_fresh, model.predict(problem.X_fresh))
-            )
-        except (
-            ValueError,
-            ArithmeticError,
-            RuntimeError,
-        ) as error:  # a failure is a failure, and the others go on
+            fresh = given
+            if problem.X_fresh is not None:
+                fresh = r2_score(problem.y_fresh, model.predict(problem.X_fresh))
+        except (ValueError, ArithmeticError, RuntimeError) as error:  # the others go on
             why = str(error)
         rows.append(
             {
@@ -172,25 +166,14 @@ def measure_same_time(
     for row in rows:
         ours = job_of(row, networks[row.weights])
         jobs.append(replace(ours, make=partial(_on_one_core, ours.make)))
-        about = {
-            "test_set": row.test_set,
-            "noise": row.noise,
-            "n_points": row.n_points,
-            "limit": row.limit,
-            "seconds": row.budget.seconds,
-        }
+        about = {name: getattr(row, name) for name in ("test_set", "noise", "n_points", "limit")}
+        about["seconds"] = row.budget.seconds
         made_with = {OURS: (row.weights, weights_digest(networks[row.weights]))}
-        made_with |= {
-            name: (name, importlib.metadata.version(name)) for name in names or available()
-        }  # another version's numbers are dropped
+        # Another version's numbers are dropped.
+        made_with |= {name: (name, importlib.metadata.version(name)) for name in names or available()}
         for name, (weights, digest) in made_with.items():
-            known = {
-                "strategy": name,
-                "seed": row.seed,
-                **about,
-                "weights": weights,
-                "weights_digest": digest,
-            }
+            known = {"strategy": name, "seed": row.seed, **about}
+            known |= {"weights": weights, "weights_digest": digest}
             make = partial(_lines, name, row, str(networks[row.weights].folder))
             jobs.append(Job(f"{name} {row.test_set}", known, partial(_on_one_core, make)))
     return fill(jobs, path)

@@ -15,9 +15,8 @@ from nsr.search.deadline import Deadline
 from nsr.search.model_selection import description_length
 from nsr.search.oracle import NOISE, Candidate
 
-SAMPLE = (
-    4000  # rows of a longer table that candidates are fitted to, and that the printed digits are checked on
-)
+# Candidates are fitted to so many rows of a longer table, and the printed digits are checked on them.
+SAMPLE = 4000
 FINALISTS = 5  # candidates that are always judged on all rows; the best so many are fitted to all rows
 # of the spread of y (largest minus smallest): so far may the printed formula be from what `predict` says
 CLOSE = 1e-6
@@ -60,15 +59,15 @@ def judged(
     floor = rounding_floor(y)
 
     def key(one: Found, r2: float) -> tuple:
-        length = description_length(
-            r2, len(y), len(one.candidate.prefix), len(one.candidate.constants), floor
-        )
+        tokens, K = len(one.candidate.prefix), len(one.candidate.constants)
+        length = description_length(r2, len(y), tokens, K, floor)
         return (length, len(one.prefix)) if selection == "short" else (-r2, len(one.prefix))
 
     done: list[tuple[Found, float]] = []
-    for one in sorted(
+    promising = sorted(
         found, key=lambda one: (one.candidate.note != "yardstick", *key(one, one.candidate.r2))
-    ):
+    )
+    for one in promising:
         if len(done) < FINALISTS or not deadline.passed:
             done.append((one, _r2(one, X, y)))
     done.sort(key=lambda pair: key(*pair))
@@ -81,9 +80,8 @@ def judged(
 
 
 def _r2(one: Found, X: np.ndarray, y: np.ndarray) -> float:
-    return (
-        r2_score(y, evaluate(one.prefix, X, one.constants)) if np.isfinite(one.constants).all() else -np.inf
-    )
+    finite = np.isfinite(one.constants).all()
+    return r2_score(y, evaluate(one.prefix, X, one.constants)) if finite else -np.inf
 
 
 def digits_for(prefix: Prefix, constants: Sequence[float], X: np.ndarray, close: float) -> int | None:
@@ -97,9 +95,8 @@ def digits_for(prefix: Prefix, constants: Sequence[float], X: np.ndarray, close:
     there = np.isfinite(values)
     for digits in range(6, 17):
         with np.errstate(over="ignore"):
-            if np.all(
-                np.abs(evaluate(prefix, X, rounded(constants, digits))[there] - values[there]) <= close
-            ):
+            off = np.abs(evaluate(prefix, X, rounded(constants, digits))[there] - values[there])
+            if np.all(off <= close):
                 return digits
     return None
 

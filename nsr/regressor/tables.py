@@ -67,11 +67,7 @@ def _columns(X: Any) -> tuple[list[str], list[np.ndarray], int]:
             raise TableError(
                 "Some columns of X are named by words and some by numbers. Name all by words: X.columns = X.columns.astype(str)."
             )
-        return (
-            [str(name) for name in columns],
-            [np.asarray(X.iloc[:, j]) for j in range(len(columns))],
-            len(X),
-        )
+        return list(map(str, columns)), [np.asarray(X.iloc[:, j]) for j in range(len(columns))], len(X)
     if X is None or isinstance(X, dict | str):
         raise TableError(
             f"X is {'None' if X is None else f'a {type(X).__name__}'}, not a table. Give a DataFrame (pandas.DataFrame makes one of a dict "
@@ -136,26 +132,19 @@ def _check_column(what: str, values: np.ndarray, advice: str, text_advice: str) 
     if values.dtype.kind in "OUST":
         text = next((v for v in values if isinstance(v, str) and not _is_number(v)), None)
         if text is not None:
-            comma = (
-                "With pandas.read_csv(..., decimal=',') it becomes a number."
-                if _is_number(text.replace(",", ".", 1))
-                else text_advice
-            )
-            raise TableError(f"{what} holds text, such as {text[:30]!r}. {comma}")
-        missing = np.array(
-            [v is None or v is not v or type(v).__name__ == "NAType" for v in values], dtype=bool
-        )
-        values = np.where(missing, np.nan, 0.0)
+            if _is_number(text.replace(",", ".", 1)):
+                text_advice = "With pandas.read_csv(..., decimal=',') it becomes a number."
+            raise TableError(f"{what} holds text, such as {text[:30]!r}. {text_advice}")
+        missing = [v is None or v is not v or type(v).__name__ == "NAType" for v in values]
+        values = np.where(np.array(missing, dtype=bool), np.nan, 0.0)
     elif values.dtype.kind in "Mm":
         raise TableError(f"{what} holds dates. Turn them into numbers, for instance days since the first.")
     if values.dtype.kind != "f":
         return
-    for name, wrong in (("missing", np.isnan(values)), ("infinite", np.isinf(values))):
+    too_large = "infinite", "(inf: infinity or a value too large for dtype('float64'))"
+    for (name, kind), wrong in ((("missing", "(NaN)"), np.isnan(values)), (too_large, np.isinf(values))):
         if wrong.any():
             n, first = int(wrong.sum()), int(np.flatnonzero(wrong)[0]) + 1
-            kind = (
-                "(NaN)" if name == "missing" else "(inf: infinity or a value too large for dtype('float64'))"
-            )
             raise TableError(
                 f"{what} has {n} {name} value{'s' * (n > 1)} {kind}, first in row {first} of {len(values)}. {advice}"
             )
@@ -183,9 +172,7 @@ def symbols_for(names: Sequence[str]) -> list[str]:
     out = []
     for name in names:
         symbol = re.sub(r"\W+", "_", str(name)).strip("_") or "x"
-        symbol = (
-            f"_{symbol}" if symbol[0].isdigit() else f"{symbol}_" if keyword.iskeyword(symbol) else symbol
-        )
+        symbol = f"{'_' * symbol[0].isdigit()}{symbol}{'_' * keyword.iskeyword(symbol)}"
         taken[symbol] += 1
         out.append(symbol if taken[symbol] == 1 else f"{symbol}_{taken[symbol]}")
     return out

@@ -21,15 +21,25 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nsr.formulas.expressions import ARITY, CONSTANT, Prefix, spans
+from nsr.formulas.expressions import (
+    ARITY,
+    CONSTANT,
+    Constants,
+    Prefix,
+    Valued,
+    join,
+    nest_valued,
+    number,
+    spans,
+)
 from nsr.numbers.evaluation import evaluate
-from nsr.numbers.simplification import Valued, simplify
+from nsr.numbers.simplification import simplify
 
 _EXPONENTS: dict[float, Prefix] = {-1: ("div", CONSTANT), 0.5: ("sqrt",), 1: (), 2: ("pow2",)}
 _STEP = 1e-4  # of the argument's own spread, for the slope of a function
 
 
-def limits(prefix: Prefix, constants: tuple[float, ...], X: np.ndarray) -> list[Valued]:
+def limits(prefix: Prefix, constants: Constants, X: np.ndarray) -> list[Valued]:
     """What the expression with these constants may be a disguise of, at the points X (P, D); each once.
 
     >>> X = np.linspace(1.0, 2.0, 9)[:, None]
@@ -46,11 +56,9 @@ def limits(prefix: Prefix, constants: tuple[float, ...], X: np.ndarray) -> list[
     return list(found.values())
 
 
-def _limits(prefix: Prefix, constants: tuple[float, ...], X: np.ndarray) -> Iterator[Valued]:
+def _limits(prefix: Prefix, constants: Constants, X: np.ndarray) -> Iterator[Valued]:
     ends = spans(prefix)
-    first = np.cumsum(
-        [0, *(token == CONSTANT for token in prefix)]
-    )  # number of the constant at or after each place
+    first = np.cumsum([0, *(token == CONSTANT for token in prefix)])  # constants before each place
 
     def part(i: int, j: int) -> Valued:
         return prefix[i:j], tuple(constants[first[i] : first[j]])
@@ -79,11 +87,11 @@ def _line(token: str, u: Valued, X: np.ndarray) -> Valued:
     m, h = float(np.median(values)), max(float(np.ptp(values)), 1e-300) * _STEP
     low, mid, high = evaluate((token, "x1"), np.array([[m - h], [m], [m + h]])).tolist()
     slope = (high - low) / (2 * h)
-    return ("add", CONSTANT, "mul", CONSTANT, *u[0]), (mid - slope * m, slope, *u[1])
+    return join("add", number(mid - slope * m), join("mul", number(slope), u))
 
 
 def _reciprocal(u: Valued) -> Valued:
-    return ("div", CONSTANT, "add", CONSTANT, *u[0]), (-1.0, -math.pi / 2, *u[1])
+    return join("div", number(-1.0), join("add", number(-math.pi / 2), u))
 
 
 def _power(u: Valued) -> Iterator[Valued]:
@@ -98,10 +106,4 @@ def _power(u: Valued) -> Iterator[Valued]:
 def _sum_of(u: Valued, v: Valued, X: np.ndarray) -> Valued:
     """u·v without the product of what both vary by."""
     m, n = (float(np.median(evaluate(part[0], X, part[1]))) for part in (u, v))
-    return ("add", CONSTANT, "add", "mul", CONSTANT, *u[0], "mul", CONSTANT, *v[0]), (
-        -m * n,
-        n,
-        *u[1],
-        m,
-        *v[1],
-    )
+    return nest_valued("add", [number(-m * n), join("mul", number(n), u), join("mul", number(m), v)])

@@ -11,7 +11,7 @@ theorems.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -115,41 +115,37 @@ def _complaint(symbol: str | None, expected: tuple[str, ...]) -> str:
     return f"{found} where {' or '.join(expected)} should be"
 
 
+def fold(symbols: Symbols, leaf: Callable, negated: Callable, joined: Callable):
+    """A formula computed from its leaves to its root: leaf(symbol), negated(a) and joined(connective, a, b).
+
+    It is a right-to-left stack over the prefix symbols, so that depth costs no recursion.
+    """
+    stack: list = []
+    for symbol in reversed(symbols):
+        if symbol in BINARY:
+            stack.append(joined(symbol, stack.pop(), stack.pop()))
+        else:
+            stack.append(negated(stack.pop()) if symbol == NOT else leaf(symbol))
+    return stack[0]
+
+
 def to_text(symbols: Symbols) -> Formula:
     """The formula of a prefix sequence, every connective with its own pair of brackets: inverse of `parse`.
 
     >>> to_text(('∧', '1', '¬', '0'))
     '(1∧(¬0))'
     """
-    stack: list[str] = []
-    for symbol in reversed(symbols):
-        if symbol in BINARY:
-            stack.append(f"({stack.pop()}{symbol}{stack.pop()})")
-        elif symbol == NOT:
-            stack.append(f"({NOT}{stack.pop()})")
-        else:
-            stack.append(symbol)
-    return stack[0]
+    return fold(symbols, str, lambda a: f"({NOT}{a})", lambda connective, a, b: f"({a}{connective}{b})")
 
 
 def value(formula: Formula | Symbols) -> int:
-    """eval(t): 0 or 1, by a right-to-left stack over the prefix symbols.
+    """eval(t): 0 or 1.
 
     >>> value("((1∨0)∧(¬0))")
     1
     """
     symbols = parse(formula) if isinstance(formula, str) else formula
-    stack: list[int] = []
-    for symbol in reversed(symbols):
-        if symbol == AND:
-            stack.append(stack.pop() & stack.pop())
-        elif symbol == OR:
-            stack.append(stack.pop() | stack.pop())
-        elif symbol == NOT:
-            stack.append(1 - stack.pop())
-        else:
-            stack.append(int(symbol))
-    return stack[0]
+    return fold(symbols, int, lambda a: 1 - a, lambda connective, a, b: a & b if connective == AND else a | b)
 
 
 def depth(formula: Formula | Symbols) -> int:
@@ -159,15 +155,7 @@ def depth(formula: Formula | Symbols) -> int:
     2
     """
     symbols = parse(formula) if isinstance(formula, str) else formula
-    stack: list[int] = []
-    for symbol in reversed(symbols):
-        if symbol in BINARY:
-            stack.append(1 + max(stack.pop(), stack.pop()))
-        elif symbol == NOT:
-            stack.append(1 + stack.pop())
-        else:
-            stack.append(0)
-    return stack[0]
+    return fold(symbols, lambda leaf: 0, lambda a: 1 + a, lambda connective, a, b: 1 + max(a, b))
 
 
 _COUNTS = [0, 2]  # index = size; grown on demand, exact integers

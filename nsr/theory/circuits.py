@@ -118,9 +118,8 @@ def run(circuit: Circuit, inputs: np.ndarray) -> np.ndarray:
             sign.append(-1 if flip else 1)
             cut.append(0 if flip else needed(gate))
         ones = np.ones(len(rows), dtype=np.int32)
-        reads = sparse.csr_matrix(
-            (ones, (rows, columns)), shape=(len(members), len(state))
-        )  # repeated wires add up
+        # Repeated wires add up.
+        reads = sparse.csr_matrix((ones, (rows, columns)), shape=(len(members), len(state)))
         counts = np.asarray(sign)[:, None] * (reads @ state)
         state[members] = counts >= np.asarray(cut)[:, None]
     return state[list(circuit.outputs)].T.astype(bool)
@@ -141,9 +140,8 @@ def as_majority(circuit: Circuit) -> Circuit:
         if gate.kind != "THR":
             place.append(add(gates, gate.kind, inputs, gate.threshold))
             continue
-        spare = (
-            len(inputs) - 2 * gate.threshold + 1
-        )  # ones to add (or zeros, if negative) for a count of k to win
+        # So many ones (or zeros, if negative) have to be added for a count of k to win.
+        spare = len(inputs) - 2 * gate.threshold + 1
         kind = "AND" if spare > 0 else "OR"
         if spare and kind not in constants:
             constants[kind] = add(gates, kind, ())
@@ -158,14 +156,18 @@ def majority(n: int) -> Circuit:
     return finish(gates, [output])
 
 
+def exact_counts(gates: list[Gate], inputs: Sequence[int], most: int) -> list[tuple[int, int]]:
+    """For k = 0 … most the two gates that are both on if exactly k inputs are: at least k, and not k + 1."""
+    at_least = [add(gates, "THR", inputs, k) for k in range(most + 2)]
+    below = [add(gates, "NOT", [gate]) for gate in at_least]
+    return list(zip(at_least, below[1:]))
+
+
 def counter(n: int) -> Circuit:
     """How many of n inputs are true, as n + 1 outputs of which exactly one is on: [count = k] = THR(k) ∧
     ¬THR(k+1)."""
     gates = start(n)
-    at_least = [add(gates, "THR", range(n), k) for k in range(n + 2)]
-    below = [add(gates, "NOT", [gate]) for gate in at_least]
-    exactly = [add(gates, "AND", [at_least[k], below[k + 1]]) for k in range(n + 1)]
-    return finish(gates, exactly)
+    return finish(gates, [add(gates, "AND", pair) for pair in exact_counts(gates, range(n), n)])
 
 
 def parity(n: int) -> Circuit:

@@ -19,6 +19,13 @@ SIGNS = {"add": "+", "sub": "−", "mul": "×", "x1": "x₁", "x2": "x₂"}
 CHIP = {AND: BLUE, OR: ORANGE, NOT: RED, "0": GREEN, "1": GREEN, "(": LIGHT, ")": LIGHT, "u": PINK}
 GATE = {"INPUT": LIGHT, "NOT": RED, "AND": BLUE, "OR": ORANGE, "MAJ": GREEN, "THR": GREEN}
 PER_ROW = 40
+CENTRED = {"ha": "center", "va": "center"}
+
+
+def _box(ax: Axes, x: float, y: float, width: float, height: float, rounding: float, **look) -> None:
+    """A box with round corners; x and y are its lower left corner."""
+    style = f"round,pad=0,rounding_size={rounding}"
+    ax.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, **look))
 
 
 def _chips(ax: Axes, y: float, words: Sequence[str], colours: Sequence[str]) -> float:
@@ -26,18 +33,8 @@ def _chips(ax: Axes, y: float, words: Sequence[str], colours: Sequence[str]) -> 
     for i, (word, colour) in enumerate(zip(words, colours, strict=True)):
         row, column = divmod(i, PER_ROW)
         dark = colour not in (LIGHT, YELLOW, SKY)
-        box = FancyBboxPatch(
-            (column + 0.08, y - row - 0.4),
-            0.84,
-            0.8,
-            boxstyle="round,pad=0,rounding_size=0.15",
-            fc=colour,
-            ec="none",
-        )
-        ax.add_patch(box)
-        ax.text(
-            column + 0.5, y - row, word, ha="center", va="center", fontsize=8, color="white" if dark else INK
-        )
+        _box(ax, column + 0.08, y - row - 0.4, 0.84, 0.8, 0.15, fc=colour, ec="none")
+        ax.text(column + 0.5, y - row, word, **CENTRED, fontsize=8, color="white" if dark else INK)
     return y - (len(words) - 1) // PER_ROW - 1
 
 
@@ -56,14 +53,11 @@ def reduction_picture(formula: str, max_chips: int = 3 * PER_ROW) -> Figure:
         ("prefix", list(symbols), [CHIP[s] for s in symbols]),
         ("tokens s̃, then u", tokens + ["u"], colours + [CHIP["u"]]),
     ]
-    rows = [
-        (n, w[:max_chips] + ["…"] * (len(w) > max_chips), c[:max_chips] + [LIGHT] * (len(c) > max_chips))
-        for n, w, c in rows
-    ]
+    cut = lambda parts, end: parts[:max_chips] + [end] * (len(parts) > max_chips)
+    rows = [(name, cut(words, "…"), cut(chips, LIGHT)) for name, words, chips in rows]
     lines = sum((len(words) - 1) // PER_ROW + 1 for _, words, _ in rows)
-    figure, (ax, bars) = plt.subplots(
-        1, 2, figsize=(10, 0.9 + 0.33 * (lines + 0.4 * len(rows))), width_ratios=[5, 1]
-    )
+    size = (10, 0.9 + 0.33 * (lines + 0.4 * len(rows)))
+    figure, (ax, bars) = plt.subplots(1, 2, figsize=size, width_ratios=[5, 1])
     y = 0.0
     for name, words, chip_colours in rows:
         ax.text(-0.5, y, name, ha="right", va="center", fontsize=9)
@@ -109,42 +103,19 @@ def draw_circuit(ax: Axes, circuit: Circuit, title: str = "") -> None:
     names = circuit.names or [f"{i + 1}" for i in range(n_inputs)]
     for i, (x, y) in place.items():
         for j in set(circuit.gates[i].inputs):
-            bend = (
-                0.0 if x - place[j][0] == 1 else -0.25
-            )  # a wire over several levels goes around the gates between
-            ax.add_patch(
-                FancyArrowPatch(
-                    place[j],
-                    (x, y),
-                    arrowstyle="-",
-                    connectionstyle=f"arc3,rad={bend}",
-                    color=GREY,
-                    lw=0.6,
-                    alpha=0.7,
-                    zorder=1,
-                )
-            )
+            # A wire over several levels goes around the gates between.
+            bend = 0.0 if x - place[j][0] == 1 else -0.25
+            look = {"arrowstyle": "-", "connectionstyle": f"arc3,rad={bend}", "color": GREY, "lw": 0.6}
+            ax.add_patch(FancyArrowPatch(place[j], (x, y), **look, alpha=0.7, zorder=1))
         gate = circuit.gates[i]
-        name = {"INPUT": names[i] if gate.kind == "INPUT" else "", "THR": f"≥{gate.threshold}"}.get(
-            gate.kind, gate.kind
-        )
-        ink = INK if gate.kind == "INPUT" else "white"
-        ax.text(
-            x,
-            y,
-            name,
-            ha="center",
-            va="center",
-            fontsize=7,
-            color=ink,
-            zorder=2,
-            bbox={
-                "boxstyle": "round,pad=0.25",
-                "fc": GATE[gate.kind],
-                "ec": INK if i in circuit.outputs else "none",
-                "lw": 1.2,
-            },
-        )
+        name, ink = gate.kind, "white"
+        if gate.kind == "INPUT":
+            name, ink = names[i], INK
+        elif gate.kind == "THR":
+            name = f"≥{gate.threshold}"
+        frame = {"fc": GATE[gate.kind], "ec": INK if i in circuit.outputs else "none", "lw": 1.2}
+        box = {"boxstyle": "round,pad=0.25", **frame}
+        ax.text(x, y, name, **CENTRED, fontsize=7, color=ink, zorder=2, bbox=box)
     ax.set_title(title)
     ax.set_xlim(-0.4, level.max() + 0.4)
     ax.set_ylim(-tallest - 0.6, tallest + 0.6)
@@ -159,19 +130,8 @@ def draw_classes(ax: Axes) -> None:
         ((0.8, 0.8, 3.7, 4.8), "AC⁰", "constant depth", "#B5D0E6"),
     ]
     for (x, y, width, height), name, about, colour in boxes:
-        dashes = {"ls": "--"} if name == "TC⁰" else {}
-        ax.add_patch(
-            FancyBboxPatch(
-                (x, y),
-                width,
-                height,
-                boxstyle="round,pad=0,rounding_size=0.3",
-                fc=colour,
-                ec=BLUE,
-                lw=1.2,
-                **dashes,
-            )
-        )
+        line = "--" if name == "TC⁰" else "-"
+        _box(ax, x, y, width, height, 0.3, fc=colour, ec=BLUE, lw=1.2, ls=line)
         ax.text(x + 0.25, y + height - 0.42, name, fontsize=12, fontweight="bold", va="center")
         ax.text(x + 1.35, y + height - 0.44, about, fontsize=8, va="center", color=INK)
     notes = [
@@ -187,7 +147,7 @@ def draw_classes(ax: Axes) -> None:
         (10.1, 6.0, "equal to TC⁰? open;\nassumed not", GREY),
     ]
     for x, y, words, colour in notes:
-        ax.text(x, y, words, ha="center", va="center", fontsize=8.5, color=colour)
+        ax.text(x, y, words, **CENTRED, fontsize=8.5, color=colour)
     ax.annotate("", (13.0, 3.8), (11.1, 3.8), arrowprops={"arrowstyle": "->", "color": RED, "lw": 1.5})
     ax.text(12.2, 4.15, "steps 1–4", fontsize=8, color=RED, ha="center")
     ax.set_xlim(-0.1, 15.5)
@@ -209,12 +169,8 @@ def bracket_picture(text: str, to_right) -> Figure:
             if symbol == "(" and to_right[i, j]:
                 low = -1.5 - 0.12 * (j - i)
                 ax.plot([i, i, j, j], [-1.2, low, low, -1.2], color=BLUE, lw=1.2)
-    ax.set(
-        xlabel="position k",
-        ylabel="height E(1, k)",
-        yticks=range(max(heights) + 1),
-        ylim=(-1.8 - 0.12 * len(text), max(heights) + 0.6),
-    )
+    ax.set(xlabel="position k", ylabel="height E(1, k)", yticks=range(max(heights) + 1))
+    ax.set_ylim(-1.8 - 0.12 * len(text), max(heights) + 0.6)
     ax.set_title("Pairs found by a circuit that only counts")
     ax.grid(False)
     return figure
@@ -227,20 +183,10 @@ def growth_picture(growth) -> Figure:
     for (name, rows), (colour, marker) in zip(growth.groupby("family", sort=False), looks, strict=True):
         left.plot(rows.n, rows.depth, marker=marker, color=colour, label=name)
         right.plot(rows.n, rows.gates, marker=marker, color=colour)
-    left.set(
-        xscale="log",
-        xlabel="symbols n",
-        ylabel="depth",
-        title="The reduction stays flat, evaluation grows",
-        ylim=(0, 42),
-    )
-    right.set(
-        xscale="log",
-        yscale="log",
-        xlabel="symbols n",
-        ylabel="gates",
-        title="Both need polynomially many gates",
-    )
+    left.set(xscale="log", xlabel="symbols n", ylabel="depth", ylim=(0, 42))
+    left.set_title("The reduction stays flat, evaluation grows")
+    right.set(xscale="log", yscale="log", xlabel="symbols n", ylabel="gates")
+    right.set_title("Both need polynomially many gates")
     left.legend(fontsize=8)
     return figure
 
@@ -248,15 +194,8 @@ def growth_picture(growth) -> Figure:
 def experiment_picture(table, titles: Sequence[str] = ("Familiar formulae", "Longer formulae")) -> Figure:
     """Accuracy against formula depth, a line per network depth: a table with n_layers, seed, kind, depth, n,
     right."""
-    blues = [
-        GREY,
-        "#c6dbef",
-        "#9ecae1",
-        "#6baed6",
-        "#4292c6",
-        "#2171b5",
-        "#08306b",
-    ]  # 0 layers is the counting baseline
+    # 0 layers is the counting baseline.
+    blues = [GREY, "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08306b"]
     figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
     for ax, kind, title in zip(axes, ("familiar", "longer"), titles, strict=True):
         here = table[table.kind == kind].assign(accuracy=lambda rows: rows.right / rows.n)
@@ -267,9 +206,8 @@ def experiment_picture(table, titles: Sequence[str] = ("Familiar formulae", "Lon
             ax.scatter(rows.depth, rows.accuracy, color=blues[n_layers], s=9)
         ax.axhline(0.5, color=RED, lw=1, ls=":")
         ax.text(ax.get_xlim()[1], 0.508, "chance", color=RED, ha="right", va="bottom", fontsize=8)
-        ax.set(
-            xlabel="depth of the formula", xticks=sorted(here.depth.unique()), title=title, ylim=(0.4, 1.03)
-        )
+        ax.set(xlabel="depth of the formula", xticks=sorted(here.depth.unique()), title=title)
+        ax.set_ylim(0.4, 1.03)
     axes[0].set_ylabel("right answers")
     axes[1].legend(fontsize=8, ncols=2)
     return figure

@@ -42,23 +42,18 @@ class Setting:
 def held_out(setting: Setting) -> dict[str, Examples]:
     """The test problems, the same for every network: "familiar" as in training, and "longer"."""
     rng = np.random.default_rng(20_240_101)
-    depths = range(2, setting.train_depth + 1)
-    familiar = make_examples(depths, setting.n_test, rng, max_tokens=setting.max_tokens)
-    depths = range(3, setting.longer_depth + 1)
-    return {
-        "familiar": familiar,
-        "longer": make_examples(
-            depths, setting.n_test, rng, min_tokens=setting.max_tokens + 1, max_tokens=setting.longer_tokens
-        ),
-    }
+    near, far = range(2, setting.train_depth + 1), range(3, setting.longer_depth + 1)
+    most = setting.max_tokens
+    familiar = make_examples(near, setting.n_test, rng, max_tokens=most)
+    longer = make_examples(far, setting.n_test, rng, min_tokens=most + 1, max_tokens=setting.longer_tokens)
+    return {"familiar": familiar, "longer": longer}
 
 
 def training_set(setting: Setting, seed: int) -> Examples:
     """The training problems of a seed."""
     rng = np.random.default_rng([7, seed])
-    return make_examples(
-        range(2, setting.train_depth + 1), setting.per_depth, rng, max_tokens=setting.max_tokens
-    )
+    depths = range(2, setting.train_depth + 1)
+    return make_examples(depths, setting.per_depth, rng, max_tokens=setting.max_tokens)
 
 
 def score(right: np.ndarray, tests: Examples, seen: set[bytes], **about) -> pd.DataFrame:
@@ -67,16 +62,9 @@ def score(right: np.ndarray, tests: Examples, seen: set[bytes], **about) -> pd.D
     rows = []
     for depth in np.unique(tests.depth):
         here = tests.depth == depth
-        rows.append(
-            {
-                **about,
-                "depth": int(depth),
-                "n": int(here.sum()),
-                "right": int(right[here].sum()),
-                "n_unseen": int((here & fresh).sum()),
-                "right_unseen": int(right[here & fresh].sum()),
-            }
-        )
+        row = {"depth": int(depth), "n": int(here.sum()), "right": int(right[here].sum())}
+        unseen = {"n_unseen": int((here & fresh).sum()), "right_unseen": int(right[here & fresh].sum())}
+        rows.append({**about, **row, **unseen})
     return pd.DataFrame(rows)
 
 
@@ -94,16 +82,9 @@ def run_network(
 ) -> pd.DataFrame:
     """Train one network and score it on both test sets."""
     start, recent = time.process_time(), []
-    model = train(
-        training,
-        n_layers,
-        setting.steps,
-        seed,
-        width=setting.width,
-        batch=setting.batch,
-        rate=setting.rate,
-        report=lambda step, loss: recent.append(loss),
-    )
+    how = {"width": setting.width, "batch": setting.batch, "rate": setting.rate}
+    report = lambda step, loss: recent.append(loss)
+    model = train(training, n_layers, setting.steps, seed, **how, report=report)
     about = {"n_layers": n_layers, "seed": seed, "loss": round(float(np.mean(recent[-100:])), 4)}
     about["cpu_seconds"] = round(time.process_time() - start, 1)
     return pd.concat(
@@ -118,12 +99,8 @@ def run_counts(seed: int, training: Examples, tests: dict[str, Examples], seen: 
 
     start = time.process_time()
     model = HistGradientBoostingClassifier(random_state=seed).fit(token_counts(training), training.label)
-    about = {
-        "n_layers": 0,
-        "seed": seed,
-        "loss": float("nan"),
-        "cpu_seconds": round(time.process_time() - start, 1),
-    }
+    about = {"n_layers": 0, "seed": seed, "loss": float("nan")}
+    about["cpu_seconds"] = round(time.process_time() - start, 1)
     right = {name: model.predict(token_counts(test)) == test.label for name, test in tests.items()}
     return pd.concat([score(right[name], test, seen, **about, kind=name) for name, test in tests.items()])
 
@@ -136,9 +113,8 @@ def run(
     table = pd.DataFrame() if done is None else done
     finished = set() if table.empty else set(zip(table.n_layers, table.seed))
     tests = held_out(setting)
-    jobs = [
-        (seed, n_layers) for seed in seeds for n_layers in (0, *layers) if (n_layers, seed) not in finished
-    ]
+    jobs = [(seed, n_layers) for seed in seeds for n_layers in (0, *layers)]
+    jobs = [(seed, n_layers) for seed, n_layers in jobs if (n_layers, seed) not in finished]
     training, of_seed = None, None
     for seed, n_layers in run_records.progress(jobs, label="networks"):
         if of_seed != seed:
@@ -160,9 +136,8 @@ def main() -> None:
     parameters = asdict(setting) | {"layers": layers, "seeds": seeds}
 
     def save(table: pd.DataFrame) -> None:
-        certificate = run_records.birth_certificate(
-            parameters, seed=0, seconds=float(table.groupby(["n_layers", "seed"]).cpu_seconds.first().sum())
-        )
+        seconds = float(table.groupby(["n_layers", "seed"]).cpu_seconds.first().sum())
+        certificate = run_records.birth_certificate(parameters, seed=0, seconds=seconds)
         run_records.write_table(table, TABLE, certificate)
 
     save(run(setting, layers, seeds, unfinished(parameters), save))

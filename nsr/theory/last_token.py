@@ -17,18 +17,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from nsr.theory.boolean import AND, NOT, OR, Symbols, value
+from nsr.theory.boolean import AND, NOT, OR, Symbols, fold, value
 from nsr.theory.reduction import POINTS, VALUES, to_tokens
 
-WORDS = (
-    "<pad>",
-    "add",
-    "sub",
-    "mul",
-    "x1",
-    "x2",
-    "<answer>",
-)  # what the network can read; <answer> is the slot of u
+# The network reads these; <answer> is the slot of u.
+WORDS = ("<pad>", "add", "sub", "mul", "x1", "x2", "<answer>")
 LEAVES = ("x1", "x2", "C")  # what it can answer
 IDS = {word: i for i, word in enumerate(WORDS)}
 CONNECTIVES = (NOT, AND, OR)
@@ -84,16 +77,11 @@ def twin(symbols: Symbols, rng: np.random.Generator, tries: int = 4) -> Symbols 
 
 def without_or(symbols: Symbols) -> Symbols:
     """The ∨-free form on prefix symbols: ∨ a b becomes ¬ ∧ ¬ a ¬ b."""
-    stack: list[Symbols] = []
-    for symbol in reversed(symbols):
-        if symbol == NOT:
-            stack.append((NOT, *stack.pop()))
-        elif symbol in (AND, OR):
-            a, b = stack.pop(), stack.pop()
-            stack.append((AND, *a, *b) if symbol == AND else (NOT, AND, NOT, *a, NOT, *b))
-        else:
-            stack.append((symbol,))
-    return stack[0]
+
+    def joined(connective: str, a: Symbols, b: Symbols) -> Symbols:
+        return (AND, *a, *b) if connective == AND else (NOT, AND, NOT, *a, NOT, *b)
+
+    return fold(symbols, lambda leaf: (leaf,), lambda a: (NOT, *a), joined)
 
 
 def make_examples(
@@ -150,12 +138,10 @@ class Layer(nn.Module):
         self, x: torch.Tensor, mask: torch.Tensor, turn: tuple[torch.Tensor, torch.Tensor]
     ) -> torch.Tensor:
         B, L, width = x.shape
-        q, k, v = (
-            self.qkv(self.before_attention(x)).view(B, L, 3, self.n_heads, -1).permute(2, 0, 3, 1, 4)
-        )  # each (B, H, L, width/H)
-        y = nn.functional.scaled_dot_product_attention(
-            self.rotate(q, turn), self.rotate(k, turn), v, attn_mask=mask
-        )
+        heads = self.qkv(self.before_attention(x)).view(B, L, 3, self.n_heads, -1)
+        q, k, v = heads.permute(2, 0, 3, 1, 4)  # each (B, H, L, width/H)
+        q, k = self.rotate(q, turn), self.rotate(k, turn)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         x = x + self.mix(y.transpose(1, 2).reshape(B, L, width))
         return x + self.mlp(self.before_mlp(x))
 
@@ -185,9 +171,8 @@ class LastTokenTransformer(nn.Module):
     def forward(self, ids: torch.Tensor, length: torch.Tensor) -> torch.Tensor:
         """ids (B, L), length (B,) -> logits (B, 3)."""
         B, L = ids.shape
-        x = torch.cat(
-            [self.point(self.data).expand(B, -1, -1), self.embedding(ids)], dim=1
-        )  # (B, 2+L, width)
+        points = self.point(self.data).expand(B, -1, -1)
+        x = torch.cat([points, self.embedding(ids)], dim=1)  # (B, 2+L, width)
         there = torch.arange(2 + L)[None, :] < 2 + length[:, None]  # (B, 2+L): not padding
         turn = rotation(2 + L, self.head_width)
         for layer in self.layers:

@@ -94,12 +94,9 @@ def hypotheses(max_depth: int, epsilon: float, X: np.ndarray) -> Hypotheses:
     known, older = len(operator), 0
     for depth in range(2, max_depth + 1):
         table = np.concatenate(values)  # (U so far, P)
-        left, right = (
-            side.ravel() for side in np.meshgrid(np.arange(known), np.arange(known), indexing="ij")
-        )
-        new = (left >= older) | (
-            right >= older
-        )  # at least one operand of the level below, else it is listed already
+        left, right = (side.ravel() for side in np.indices((known, known)))
+        # At least one operand of the level below, else it is listed already.
+        new = (left >= older) | (right >= older)
         pairs = np.column_stack([left[new], right[new]])
         for name, function in BINARY.items():
             operator += [name] * len(pairs)
@@ -107,9 +104,7 @@ def hypotheses(max_depth: int, epsilon: float, X: np.ndarray) -> Hypotheses:
             values.append(function(table[pairs[:, 0]], table[pairs[:, 1]]))
             level.append(np.full(len(pairs), depth))
         older, known = known, len(operator)
-    return Hypotheses(
-        tuple(operator), np.concatenate(operands), np.concatenate(level), np.concatenate(values)
-    )
+    return Hypotheses(tuple(operator), *map(np.concatenate, (operands, level, values)))
 
 
 def class_size(max_depth: int, n_leaves: int, n_binary: int = len(BINARY)) -> int:
@@ -188,9 +183,8 @@ def run_loop(
     for t in range(rounds):
         best = min(best, float(errors[transformer(prompt, rng)]))
         history[t] = best
-        prompt[
-            rng.choice(U, size=min(r, U), replace=False) if replacement else order[t * r : (t + 1) * r]
-        ] = True
+        new = rng.choice(U, size=min(r, U), replace=False) if replacement else order[t * r : (t + 1) * r]
+        prompt[new] = True
     return history
 
 

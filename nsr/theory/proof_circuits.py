@@ -11,14 +11,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nsr.theory.boolean import ALPHABET, AND, NOT, OR, Symbols, formulae, value
-from nsr.theory.circuits import Circuit, Gate, add, finish, start
+from nsr.theory.boolean import ALPHABET, AND, NOT, OR, Symbols, fold, formulae, value
+from nsr.theory.circuits import Circuit, Gate, add, exact_counts, finish, start
 
 A = len(ALPHABET)
-TRUE, FALSE = (
-    "⊤",
-    "⊥",
-)  # constants inside a half-built formula; not the numbers 1 and 0, which are inputs there
+TRUE, FALSE = "⊤", "⊥"  # constants inside a half-built formula; the numbers 1 and 0 are inputs there
+GATES = {AND: "AND", OR: "OR"}
 
 
 def encode(texts: Sequence[str], n: int) -> np.ndarray:
@@ -113,20 +111,32 @@ def or_elimination(n: int) -> Circuit:
         edited.append(add(gates, "OR", found))
         intact.append(add(gates, "NOT", [edited[j]]))
     n_extra = 3 * ((n - 1) // 4)
-    landing: list[list[list[int]]] = [[[] for _ in ALPHABET] for _ in range(n + n_extra)]
+    page = _Page(gates, n + n_extra)
     for i in range(n):
         moved = [gate for k in range(i) for gate in (edited[k], edited[k], is_or[k])]
-        most = min(n_extra, 2 * i)
-        at_least = [add(gates, "THR", moved, v) for v in range(most + 2)]
-        below = [add(gates, "NOT", [gate]) for gate in at_least]
-        symbols = _edits(i, at, edited, intact, is_or)
-        for v in range(most + 1):
-            for slot, symbol, conditions in symbols:
-                if i + v + slot < n + n_extra:
-                    lands = add(gates, "AND", [at_least[v], below[v + 1], *conditions])
-                    landing[i + v + slot][ALPHABET.index(symbol)].append(lands)
-    outputs = [add(gates, "OR", alternatives) for place in landing for alternatives in place]
-    return finish(gates, outputs, [f"{symbol}{i + 1}" for i in range(n) for symbol in ALPHABET])
+        page.land(i, moved, min(n_extra, 2 * i), _edits(i, at, edited, intact, is_or))
+    return finish(gates, page.outputs(), [f"{symbol}{i + 1}" for i in range(n) for symbol in ALPHABET])
+
+
+class _Page:
+    """Output places, and for each of them the gates that write a symbol there."""
+
+    def __init__(self, gates: list[Gate], n_places: int) -> None:
+        self.gates = gates
+        self.writers: list[list[list[int]]] = [[[] for _ in ALPHABET] for _ in range(n_places)]
+
+    def land(
+        self, start: int, moved: Sequence[int], most: int, written: list[tuple[int, str, list[int]]]
+    ) -> None:
+        """Write (slot, symbol, conditions) at the place start + slot + how many of the gates `moved` are on."""
+        for v, exactly in enumerate(exact_counts(self.gates, moved, most)):
+            for slot, symbol, conditions in written:
+                if start + v + slot < len(self.writers):
+                    lands = add(self.gates, "AND", [*exactly, *conditions])
+                    self.writers[start + v + slot][ALPHABET.index(symbol)].append(lands)
+
+    def outputs(self) -> list[int]:
+        return [add(self.gates, "OR", gates) for place in self.writers for gates in place]
 
 
 def _edits(
@@ -134,11 +144,9 @@ def _edits(
 ) -> list[tuple[int, str, list[int]]]:
     """What position i may write: (place, symbol, conditions). An edited ( writes ¬(¬, an ∨ writes ∧¬, all
     else itself."""
-    plain = [(0, symbol, [at(i, symbol)]) for symbol in ("0", "1", AND, NOT, ")")] + [
-        (0, "(", [at(i, "("), intact[i]])
-    ]
+    plain = [(0, symbol, [at(i, symbol)]) for symbol in ("0", "1", AND, NOT, ")")]
     bracket = [(0, NOT, [edited[i]]), (1, "(", [edited[i]]), (2, NOT, [edited[i]])]
-    return plain + bracket + [(0, AND, [is_or[i]]), (1, NOT, [is_or[i]])]
+    return [*plain, (0, "(", [at(i, "("), intact[i]]), *bracket, (0, AND, [is_or[i]]), (1, NOT, [is_or[i]])]
 
 
 def prefix_order(n: int) -> Circuit:
@@ -151,51 +159,39 @@ def prefix_order(n: int) -> Circuit:
     """
     gates = start(A * n)
     at = lambda i, symbol: A * i + ALPHABET.index(symbol)
-    landing: list[list[list[int]]] = [[[] for _ in ALPHABET] for _ in range(n)]
+    page = _Page(gates, n)
     writes: list[int] = []
     for i in range(n):
-        at_least = [add(gates, "THR", writes, v) for v in range(i + 2)]
-        below = [add(gates, "NOT", [gate]) for gate in at_least]
-        symbols = [("0", [at(i, "0")]), ("1", [at(i, "1")])]
+        symbols = [(0, "0", [at(i, "0")]), (0, "1", [at(i, "1")])]
         if i + 1 < n:
             other = add(gates, "NOT", [at(i + 1, NOT)])
-            symbols += [(NOT, [at(i, "("), at(i + 1, NOT)]), (AND, [at(i, "("), other])]
-        for v in range(i + 1):
-            for symbol, conditions in symbols:
-                lands = add(gates, "AND", [at_least[v], below[v + 1], *conditions])
-                landing[v][ALPHABET.index(symbol)].append(lands)
+            symbols += [(0, NOT, [at(i, "("), at(i + 1, NOT)]), (0, AND, [at(i, "("), other])]
+        page.land(0, writes, i, symbols)
         writes += [at(i, "0"), at(i, "1"), at(i, "(")]
-    outputs = [add(gates, "OR", alternatives) for place in landing for alternatives in place]
-    return finish(gates, outputs)
+    return finish(gates, page.outputs())
 
 
 def lookup(n: int) -> Circuit:
     """All formulae of exactly n symbols by heart: an OR over the true ones of an AND of their symbols. Depth
     2, size exponential."""
     gates = start(A * n)
-    true = [
-        add(gates, "AND", [A * i + ALPHABET.index(s) for i, s in enumerate(t)])
-        for t in formulae(n)
-        if value(t)
-    ]
-    output = add(gates, "OR", true)
-    return finish(gates, [output])
+    by_heart = [[A * i + ALPHABET.index(s) for i, s in enumerate(t)] for t in formulae(n) if value(t)]
+    true = [add(gates, "AND", symbols) for symbols in by_heart]
+    return finish(gates, [add(gates, "OR", true)])
 
 
 def tree_circuit(symbols: Symbols) -> Circuit:
     """A formula as its own circuit: inputs are the leaves from left to right, depth is the depth of the
     formula."""
     n_leaves = sum(symbol in "01" for symbol in symbols)
-    gates, stack, leaf = start(n_leaves), [], n_leaves
-    for symbol in reversed(symbols):
-        if symbol == NOT:
-            stack.append(add(gates, "NOT", [stack.pop()]))
-        elif symbol in (AND, OR):
-            stack.append(add(gates, "AND" if symbol == AND else "OR", [stack.pop(), stack.pop()]))
-        else:
-            leaf -= 1
-            stack.append(leaf)
-    return finish(gates, stack)
+    gates, leaves = start(n_leaves), iter(reversed(range(n_leaves)))
+    output = fold(
+        symbols,
+        lambda leaf: next(leaves),
+        lambda a: add(gates, "NOT", [a]),
+        lambda connective, a, b: add(gates, GATES[connective], [a, b]),
+    )
+    return finish(gates, [output])
 
 
 def balanced_circuit(symbols: Symbols) -> Circuit:
@@ -223,7 +219,7 @@ def _balance(items: tuple, gates: list[Gate], made: dict[tuple, int]) -> int:
         leaf = items[0]
         gate = add(gates, "AND" if leaf == TRUE else "OR", ()) if leaf in (TRUE, FALSE) else leaf
     elif len(items) <= 3 and items[0] != NOT:
-        gate = add(gates, "AND" if items[0] == AND else "OR", items[1:])
+        gate = add(gates, GATES[items[0]], items[1:])
     elif len(items) == 2:
         gate = add(gates, "NOT", items[1:])
     else:
@@ -254,24 +250,18 @@ def _choose(c: int, if_true: tuple, if_false: tuple, gates: list[Gate], made: di
 
 def _fold_constants(items: tuple) -> tuple:
     """Remove ⊤ and ⊥ from the inside: ⊤∧a = a, ⊥∧a = ⊥ and so on."""
-    stack: list[tuple] = []
-    for item in reversed(items):
-        if item == NOT:
-            a = stack.pop()
-            stack.append({TRUE: (FALSE,), FALSE: (TRUE,)}.get(a[0], (NOT, *a)))
-        elif item in (AND, OR):
-            a, b = stack.pop(), stack.pop()
-            neutral = (
-                TRUE if item == AND else FALSE
-            )  # it leaves the other side as it is; the other constant decides
-            fixed, free = (a, b) if a[0] in (TRUE, FALSE) else (b, a)
-            if fixed[0] in (TRUE, FALSE):
-                stack.append(free if fixed[0] == neutral else fixed)
-            else:
-                stack.append((item, *a, *b))
-        else:
-            stack.append((item,))
-    return stack[0]
+
+    def negated(a: tuple) -> tuple:
+        return {TRUE: (FALSE,), FALSE: (TRUE,)}.get(a[0], (NOT, *a))
+
+    def joined(connective: str, a: tuple, b: tuple) -> tuple:
+        neutral = TRUE if connective == AND else FALSE  # it leaves the other side; the other constant decides
+        fixed, free = (a, b) if a[0] in (TRUE, FALSE) else (b, a)
+        if fixed[0] in (TRUE, FALSE):
+            return free if fixed[0] == neutral else fixed
+        return (connective, *a, *b)
+
+    return fold(items, lambda item: (item,), negated, joined)
 
 
 def _middle(items: tuple) -> tuple[int, int]:

@@ -9,6 +9,7 @@ import sympy
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from second_reading import split
 
 from nsr.data.hint_draws import HintRecipe, draw_hints, fitted, random_templates
 from nsr.data.hints import (
@@ -45,20 +46,6 @@ TINY = dict(
     max_operators=3, draws=60, points_min=8, points_max=12, pool=2, width=16, heads=2, encoder_blocks=1, inducing=4, seeds=4,
     decoder_layers=1, feedforward=16, batch=8, steps=12, save_every=5, record_every=3, snapshots=4, threads=1, hinted=True, hint_layers=1,
 )  # fmt: skip
-
-
-def split(prefix):
-    """All subtrees by recursion: an independent reading of prefix notation."""
-
-    def walk(i):
-        start, i = i, i + 1
-        found = []
-        for _ in range(ARITY.get(prefix[start], 0)):
-            i, below = walk(i)
-            found += below
-        return i, [prefix[start:i], *found]
-
-    return walk(0)[1]
 
 
 @pytest.fixture(scope="module")

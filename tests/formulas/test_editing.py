@@ -4,6 +4,7 @@ out by recursion."""
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from second_reading import flat, tree
 from strategies import prefixes
 
 from nsr.data.templates import draw_templates, template_from
@@ -21,23 +22,6 @@ from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, TRANSFORMER4SR, VA
 
 LEAVES, UNARY, BINARY = ["x1", "x2", "x3"], ["sin", "exp"], ["add", "sub"]
 GRAFTS = [("x1",), ("x3",), ("sin", "x2"), ("sub", "x1", "x2")]
-
-
-def tree(prefix):
-    """(token, child, …) by recursion."""
-
-    def read(i):
-        node, i = [prefix[i]], i + 1
-        for _ in range(ARITY.get(node[0], 0)):
-            child, i = read(i)
-            node.append(child)
-        return tuple(node), i
-
-    return read(0)[0]
-
-
-def flat(node):
-    return (node[0], *(token for child in node[1:] for token in flat(child)))
 
 
 def everywhere(node, change):

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from second_reading import flat, split, tree
 from strategies import VOCABULARIES, prefixes
 
 from nsr.formulas.expressions import (
@@ -33,33 +34,10 @@ from nsr.formulas.expressions import (
 TOKENS = ("C", *VARIABLES, *ARITY)
 
 
-def tree(prefix):
-    """An independent reading: nested tuples, by recursion."""
-
-    def read(i):
-        node, i = [prefix[i]], i + 1
-        for _ in range(ARITY.get(node[0], 0)):
-            child, i = read(i)
-            node.append(child)
-        return tuple(node), i
-
-    return read(0)[0]
-
-
-def nodes(t):
-    yield t
-    for child in t[1:]:
-        yield from nodes(child)
-
-
-def flat(t):
-    return (t[0], *(token for child in t[1:] for token in flat(child)))
-
-
 @given(prefixes())
 def test_structure_agrees_with_a_tree_read_by_recursion(prefix):
     t = tree(prefix)
-    assert subtrees(prefix) == [flat(node) for node in nodes(t)]
+    assert subtrees(prefix) == split(prefix)
     assert children(prefix) == tuple(flat(child) for child in t[1:])
     assert depth(prefix) == max_depth(t)
     assert complexity(prefix) == len(prefix)

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import torch
 from fake_network import fake_model
+from second_reading import split
 from test_engine import problems, summary
 from test_tpsr import Recorded
 
 from nsr.data.templates import TreeRecipe
 from nsr.evidence.drawings import draw_pool, pool_over_time
-from nsr.formulas.expressions import ARITY, SIMPLIFIED, is_valid
+from nsr.formulas.expressions import SIMPLIFIED, is_valid
 from nsr.network.model import Config, Network
 from nsr.search import decoding
 from nsr.search.decoding import Complete, Job, NextTokens, passes
@@ -37,20 +38,6 @@ def history(strategy=GVS(BEAM, iterations=12), n=3, seed=0, **options):
     watching = replace(strategy, watch=lambda iteration: log[iteration.problem].append(iteration))
     results = solve_all(problems(n), watching, model(**options), seed=seed)
     return list(log.values()), results
-
-
-def split(prefix):
-    """All subtrees by recursion: an independent reading of prefix notation."""
-
-    def walk(i):
-        start, i = i, i + 1
-        found = []
-        for _ in range(ARITY.get(prefix[start], 0)):
-            i, below = walk(i)
-            found += below
-        return i, [prefix[start:i], *found]
-
-    return walk(0)[1]
 
 
 # ------------------------------------------------------------------------------------------------------------------ the pool
