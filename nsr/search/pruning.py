@@ -10,6 +10,7 @@ right, the oracle says. Letters: P points, K constants.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Container, Generator
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from nsr.formulas.expressions import CONSTANT, Prefix, spans
 from nsr.numbers.evaluation import gradient
 from nsr.numbers.simplification import ODD, QUARTER, Valued, simplify
 from nsr.search.deadline import Deadline
+from nsr.search.dialogue import Dialogue
 from nsr.search.disguises import limits
 from nsr.search.model_selection import by_length, price_of_a_constant
 from nsr.search.oracle import NOISE, Candidate, Oracle, Verify, verify_all
@@ -255,18 +257,13 @@ def _now(
     deadline: Deadline | None,
 ) -> Candidate:
     """What the steps come to, or the shortest description among what was verified when the deadline passed."""
-    answer, verified = None, [candidate]
-    while True:
-        if deadline is not None and deadline.passed:
-            steps.close()
-            return (
-                by_length(verified, len(oracle.problem.y), oracle.problem.floor)[0]
-                if candidate.valid
-                else candidate
-            )
-        try:
-            asked = steps.send(answer)
-        except StopIteration as end:
-            return end.value
-        answer = verify_all([(oracle, asked)])[0]
-        verified.extend(answer)
+    deadline, dialogue, verified = deadline or Deadline(), Dialogue(steps), [candidate]
+    while not deadline.passed:
+        requests = next(dialogue, None)
+        if requests is None:
+            return dialogue.result
+        dialogue.answers = verify_all([(oracle, request) for request in requests])
+        verified += itertools.chain(*dialogue.answers)
+    dialogue.close()
+    shortest = by_length(verified, len(oracle.problem.y), oracle.problem.floor)
+    return shortest[0] if candidate.valid else candidate

@@ -24,6 +24,7 @@ from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Template, fold
 from nsr.numbers.initial_guesses import FACTOR, WIDEST, analyse
 from nsr.numbers.interpreter import prepare_program
 from nsr.numbers.simplification import is_strained
+from nsr.search.dialogue import Dialogue
 from nsr.search.engine import Search, Strategy, View
 from nsr.search.oracle import NOISE, Candidate, Verify
 from nsr.search.pruning import PRICE, cost, prune, simplest
@@ -179,13 +180,10 @@ class Book:
         self, steps: Generator[Verify, list[Candidate], Candidate]
     ) -> Generator[Any, Any, Candidate]:
         """What a pruning comes to, its verifications answered by the engine."""
-        answer = None
-        while True:
-            try:
-                asked = steps.send(answer)
-            except StopIteration as end:
-                return end.value
-            answer = (yield from self.drafts([asked]))[0]
+        dialogue = Dialogue(steps)
+        for requests in dialogue:
+            dialogue.answers = yield from self.drafts(requests)
+        return dialogue.result
 
     @property
     def best(self) -> Candidate | None:
@@ -251,17 +249,10 @@ class Families:
 
     def search(self, view: View, rng: np.random.Generator) -> Search:
         book = Book(view, self.starts, self.price)
-        steps, answer = self.inner.search(view, rng), None
-        while True:
-            try:
-                asked = steps.send(answer)
-            except StopIteration:
-                break
-            single = not isinstance(asked, list)
-            asked = [asked] if single else asked
-            answers = yield from self.ask(book, asked)
+        dialogue = Dialogue(self.inner.search(view, rng))
+        for requests in dialogue:
+            dialogue.answers = yield from self.ask(book, requests)
             yield from book.settle()
-            answer = answers[0] if single else answers
         yield from book.settle(0.0)
 
     def ask(self, book: Book, asked: list[Any]) -> Generator[Any, Any, list[Any]]:

@@ -28,6 +28,7 @@ from nsr.data.items import TemplateBank, sample_items
 from nsr.data.templates import TreeRecipe, draw_templates
 from nsr.formulas.equivalence import canonical
 from nsr.formulas.expressions import Prefix, subtrees, variables
+from nsr.search.dialogue import Dialogue
 from nsr.search.engine import Search, Strategy, View
 from nsr.search.oracle import Candidate, Verify
 from nsr.search.strategies.beam import BeamSearch
@@ -217,27 +218,18 @@ def predict(
     note += "".join(
         f", {n} {source}" for source in ("pool", "random") if (n := sum(s.source == source for s in prompt))
     )
-    steps, answer, found = predictor.search(view, rng), None, {}
+    dialogue, verified = Dialogue(predictor.search(view, rng)), {}
 
     def prompted(request):
         return replace(request, note=note) if isinstance(request, Verify) else replace(request, prompt=trees)
 
-    while True:
-        try:
-            asked = steps.send(answer)
-        except StopIteration as end:
-            ranked = sorted(found.values(), key=lambda candidate: candidate.key)
-            return (
-                ranked
-                if end.value is None
-                else [end.value, *(c for c in ranked if c.prefix != end.value.prefix)]
-            )
-        single = not isinstance(asked, list)
-        answers = yield [prompted(request) for request in ([asked] if single else asked)]
-        for request, candidates in zip([asked] if single else asked, answers):
+    for requests in dialogue:
+        dialogue.answers = yield [prompted(request) for request in requests]
+        for request, answer in zip(requests, dialogue.answers):
             if isinstance(request, Verify):
-                found.update((candidate.prefix, candidate) for candidate in candidates)
-        answer = answers[0] if single else answers
+                verified.update((candidate.prefix, candidate) for candidate in answer)
+    ranked, chosen = sorted(verified.values(), key=lambda candidate: candidate.key), dialogue.result
+    return ranked if chosen is None else [chosen, *(c for c in ranked if c.prefix != chosen.prefix)]
 
 
 # --------------------------------------------------------------------------------------------------------------- subtrees
