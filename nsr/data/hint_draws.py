@@ -19,6 +19,7 @@ import numpy as np
 from nsr.data.hints import ROOM, Complexity, Hint, Negative, Positive, Symmetry, in_order, structures
 from nsr.data.templates import TreeRecipe, draw_templates
 from nsr.formulas.expressions import CONSTANT, Prefix, complexity, subtrees
+from nsr.numbers import random_streams
 from nsr.numbers.symmetry import symmetries
 
 POOL = 2048  # random templates whose subtrees may become negatives
@@ -44,8 +45,8 @@ class HintRecipe:
 
 @lru_cache(maxsize=8)
 def random_templates(recipe: TreeRecipe) -> tuple[Prefix, ...]:
-    """Templates of p_E, drawn once, from a stream that nothing else draws from."""
-    return tuple(draw_templates(POOL, recipe, seed=3_000_003))
+    """Templates of p_E, drawn once."""
+    return tuple(draw_templates(POOL, recipe, seed=random_streams.HINT_TEMPLATES))
 
 
 def draw_hints(

@@ -26,6 +26,7 @@ from nsr.data.problems import HALF_MAX, Problem, ProblemError, noisy
 from nsr.data.templates import TreeRecipe, template_stream
 from nsr.formulas.expressions import FULL, Prefix, variables
 from nsr.formulas.parsing import parse
+from nsr.numbers import random_streams
 from nsr.numbers.evaluation import evaluate
 
 SETS = ("feynman", "only_five_variables_nc", "black_box")
@@ -68,7 +69,6 @@ BLACK_BOX = (
     "banana",  # the paper's 35th: two classes, ±1, treated as numbers
 )
 TEST_SHARE = 0.25  # of the rows of black-box data, as in SRBench
-_FRESH = 3_000_017  # streams that no training set and no other test set uses
 
 
 def folder_of(kind: str) -> Path:
@@ -121,7 +121,9 @@ def practical_set(
 
 def _stream(test_set: str, problem: str, seed: int) -> np.random.Generator:
     """Random numbers of one problem alone, so that a part of a set is the same as in the whole."""
-    return np.random.default_rng([_FRESH, SETS.index(test_set), zlib.crc32(problem.encode()), seed])
+    return np.random.default_rng(
+        [random_streams.PRACTICAL_SETS, SETS.index(test_set), zlib.crc32(problem.encode()), seed]
+    )
 
 
 @lru_cache(maxsize=4)  # one draw in two hundred has five variables
@@ -131,8 +133,8 @@ def _five_variable_templates(
     """n different templates of p_E with exactly five variables, no constants, on (−10, 10), that have values
     there."""
     found: dict[Prefix, None] = {}
-    check = np.random.default_rng([_FRESH, seed]).uniform(-10, 10, (2000, 5))
-    for template in template_stream(recipe, _FRESH + seed):
+    check = np.random.default_rng([random_streams.PRACTICAL_SETS, seed]).uniform(-10, 10, (2000, 5))
+    for template in template_stream(recipe, random_streams.PRACTICAL_SETS + seed):
         if (
             template not in found
             and len(variables(template)) == 5

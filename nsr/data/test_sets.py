@@ -13,9 +13,9 @@ from nsr.data.items import ItemRecipe, TemplateBank, sample_items
 from nsr.data.problems import Problem
 from nsr.data.templates import TreeRecipe, is_held_out, template_stream
 from nsr.formulas.expressions import Template, variables
+from nsr.numbers import random_streams
 
 TEST_SETS = ("not_included", "baseline", "not_included_matched")
-_FRESH = 1_000_003  # test sets draw from streams that no training set uses
 _SEARCHED = 200_000  # draws looked through for templates of the right size
 
 
@@ -44,7 +44,7 @@ def test_templates(
     known = set(training)
 
     def fresh() -> Iterator[Template]:
-        return template_stream(recipe, _FRESH + seed)
+        return template_stream(recipe, random_streams.TEST_SETS + seed)
 
     baseline = list(itertools.islice(fresh(), n))
     if name == "baseline":
@@ -98,7 +98,7 @@ def test_set(
     """n problems of a test set, made the way training items are: constants, supports, n_points given and
     n_fresh to report on."""
     templates = test_templates(name, training, n, seed, recipe)
-    rng = np.random.default_rng([_FRESH, seed, TEST_SETS.index(name)])
+    rng = np.random.default_rng([random_streams.TEST_SETS, seed, TEST_SETS.index(name)])
     drawn = sample_items(
         TemplateBank(templates, recipe.vocabulary),
         rng,

@@ -28,6 +28,7 @@ from nsr.data.items import TemplateBank, sample_items
 from nsr.data.templates import TreeRecipe, draw_templates
 from nsr.formulas.equivalence import canonical
 from nsr.formulas.expressions import Prefix, subtrees, variables
+from nsr.numbers import random_streams
 from nsr.search.dialogue import Dialogue
 from nsr.search.engine import Search, Strategy, View
 from nsr.search.oracle import Candidate, Verify
@@ -251,9 +252,8 @@ def pieces(prefix: Prefix) -> tuple[Prefix, ...]:
 @lru_cache(maxsize=8)
 def random_expressions(recipe: TreeRecipe) -> tuple[Prefix, ...]:
     """Expressions of p_E with constants, drawn once the way training items are."""
-    bank = TemplateBank(
-        draw_templates(BANK, recipe, seed=2_000_003), recipe.vocabulary
-    )  # a stream that nothing else draws from
+    templates = draw_templates(BANK, recipe, seed=random_streams.GVS_EXPRESSIONS)
+    bank = TemplateBank(templates, recipe.vocabulary)
     return tuple(sample_items(bank, np.random.default_rng(0), BANK, n_points=2).targets())
 
 

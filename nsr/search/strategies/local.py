@@ -29,6 +29,7 @@ from nsr.formulas.editing import KINDS, Edit, edits, last_leaf, operators_of, te
 from nsr.formulas.equivalence import template_of
 from nsr.formulas.expressions import CONSTANT, Prefix, Template, Token, Vocabulary, subtrees, variables
 from nsr.formulas.normal_form import strip
+from nsr.numbers import random_streams
 from nsr.numbers.evaluation import evaluate, r2_score
 from nsr.search.decoding import Complete, NextTokens
 from nsr.search.engine import Search, View
@@ -329,5 +330,5 @@ def in_language(prefix: Prefix, vocabulary: Vocabulary) -> bool:
 
 @lru_cache(maxsize=8)
 def random_templates(vocabulary: Vocabulary) -> tuple[Template, ...]:
-    """Templates of p_E, drawn once, from a stream that nothing else draws from."""
-    return tuple(draw_templates(BANK, TreeRecipe(vocabulary), seed=3_000_017))
+    """Templates of p_E, drawn once."""
+    return tuple(draw_templates(BANK, TreeRecipe(vocabulary), seed=random_streams.LOCAL_TEMPLATES))
