@@ -34,6 +34,7 @@ import yaml
 
 from nsr.book import run_records, runner
 from nsr.book.locks import locked
+from nsr.book.spelling import refuse_unknown
 
 if TYPE_CHECKING:  # both take their time to import, and the command line should answer at once
     import pandas as pd
@@ -84,10 +85,7 @@ def read_sweep(path: Path | str, scale: str) -> tuple[dict[str, Any], list[Point
         raise runner.LabError(
             f"{path.name} is not a sweep. It needs 'notebook: NAME' and 'grid: {{parameter: [values], ...}}'."
         )
-    if unknown := [str(key)[:40] for key in content if key not in KEYS]:
-        raise runner.LabError(
-            f"{path.name} has keys that mean nothing: {', '.join(unknown)}. A sweep has: {', '.join(KEYS)}."
-        )
+    refuse_unknown(content, KEYS, "key", runner.LabError, f"in the sweep {path.name}")
     if any(not isinstance(part, dict) for part in given.values()) or any(
         not isinstance(v, list) or not v for v in given["grid"].values()
     ):
@@ -167,12 +165,8 @@ def _check_names(
     for (one, first), (two, second) in itertools.combinations(names.items(), 2):
         if twice := first & second:
             raise runner.LabError(f"{path.name} gives {twice.pop()!r} both {one} and {two}.")
-    declared = [name for name in runner.parameters_of(notebook) if name != "scale"]
-    for name in itertools.chain(grid, fixed, then, *small):
-        if name != "scale" and name not in declared:
-            raise runner.LabError(
-                f"{notebook.stem} has no parameter {str(name)[:40]!r} (given in {path.name}). It has: {', '.join(declared)}."
-            )
+    given = [*itertools.chain(grid, fixed, then, *small)]
+    runner.check_names(given, runner.parameters_of(notebook), notebook, path.name)
 
 
 def _find(path: Path) -> Path:

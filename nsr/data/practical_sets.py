@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from nsr.book.run_records import OUTPUTS, ROOT, short
+from nsr.book.spelling import refuse_unknown
 from nsr.data.laws import equations
 from nsr.data.problems import HALF_MAX, Problem, ProblemError, noisy
 from nsr.data.templates import TreeRecipe, template_stream
@@ -102,8 +103,7 @@ def practical_set(
     >>> [problem.name for problem in practical_set("feynman", limit=2)]
     ['feynman-I.6.20a', 'feynman-I.50.26']
     """
-    if name not in SETS:
-        raise ValueError(f"no practical set {name!r}; there are {', '.join(SETS)}")
+    refuse_unknown([name], SETS, "practical set", ValueError)
     if name == "feynman":
         makers = [(e.lecture, lambda rng, e=e: e.problem(rng, n_points, n_fresh, noise)) for e in equations()]
     elif name == "black_box":

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from nsr.book.spelling import refuse_unknown
 from nsr.data.items import ItemRecipe, TemplateBank, sample_items
 from nsr.data.problems import Problem
 from nsr.data.templates import TreeRecipe, is_held_out, template_stream
@@ -39,8 +40,7 @@ def test_templates(
     not_included_matched  held-out templates whose (tokens, variables) are those of baseline, one for one;
                           where no held-out template has that size, the nearest
     """
-    if name not in TEST_SETS:
-        raise ValueError(f"no test set {name!r}; there are {', '.join(TEST_SETS)}")
+    refuse_unknown([name], TEST_SETS, "test set", ValueError)
     known = set(training)
 
     def fresh() -> Iterator[Template]:

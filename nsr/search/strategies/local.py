@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from nsr.book.spelling import refuse_unknown
 from nsr.data.templates import TreeRecipe, draw_templates
 from nsr.formulas.editing import KINDS, Edit, edits, last_leaf, operators_of, template_if_allowed
 from nsr.formulas.equivalence import template_of
@@ -127,9 +128,7 @@ class LocalSearch:
     def __post_init__(self) -> None:
         if self.start not in ("beam", "random"):
             raise ValueError(f"start is {self.start!r}; choose 'beam' or 'random'")
-        unknown = set(self.kinds) - set(KINDS)
-        if unknown:
-            raise ValueError(f"no edits called {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+        refuse_unknown(self.kinds, KINDS, "kind of edits", ValueError)
 
     @property
     def name(self) -> str:

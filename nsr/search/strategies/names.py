@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from nsr.book.spelling import refuse_unknown
 from nsr.search.engine import Strategy
 
 HINTS = ("complexity", "symmetry", "positives", "negatives", "all", "none")  # what NSRwH may be given
@@ -42,8 +43,7 @@ MAKERS: dict[
 
 
 def _maker(name: str) -> tuple[str, Callable[[int], Strategy]]:
-    if name not in MAKERS:
-        raise ValueError(f"There is no strategy {name!r}. There are: {', '.join(MAKERS)}.")
+    refuse_unknown([name], MAKERS, "strategy", ValueError)
     return MAKERS[name]
 
 
