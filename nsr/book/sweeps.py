@@ -3,14 +3,12 @@
     params/sweeps/<name>.yaml                  notebook: 05_beam_search
                                                grid: {beam_size: [1, 5, 50], seed: [0, 1, 2]}
                                                fixed: {n_live: 150}     # may be left out, as may the next two
-                                               points: [{strategy: beam, beam_size: [1, 5]}, {strategy: tpsr,
-                                               beam_size: 1}]
-                                               then: {strategy: ""}     # afterwards the notebook once more, with these
-    outputs/<scale>/sweeps/<name>.csv          a row per point: its parameters, its status, and what the
-    notebook recorded outputs/<scale>/sweeps/<name>_rows.csv.gz  the tables that the points wrote as run_dir()
-    / "table.csv.gz", one below the other
+                                               points: [{strategy: beam, beam_size: [1, 5]}, {strategy: tpsr}]
+                                               then: {strategy: ""}     # afterwards it runs once more, with these
+    outputs/<scale>/sweeps/<name>.csv          a row per point: its parameters, its status, what it recorded
+    outputs/<scale>/sweeps/<name>_rows.csv.gz  the tables run_dir() / "table.csv.gz" of all points, one below the other
 
-`points` are small grids, for what is no product: each of them is combined with the grid. A point is a run
+`points` are small grids, for sweeps that are not one product: each of them is combined with the grid. A point is a run
 like any other and lies where `nsr.book.runner` puts it. It is done when its folder is published: whoever
 takes over from a process that died finds there what is finished, and computes only the rest.
 """
@@ -384,9 +382,9 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
             processes=True,
             host=HOST,
             env=threads,
-            memory_limit=None,  # the memory is the kernel's
-            # No dashboard. Dask opens a port for it all the same, and would complain if its usual one were
-            # taken.
+            memory_limit=None,  # a worker needs little memory: the notebook runs in a process of its own
+            # There is no dashboard, but Dask opens a port for it. Any free port will do, so that Dask does not
+            # complain where its usual one is taken.
             dashboard_address=None,
             scheduler_kwargs={"dashboard_address": f"{HOST}:0"},
         ) as cluster,

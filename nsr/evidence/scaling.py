@@ -58,11 +58,9 @@ def sizes(largest: int) -> list[int]:
 # --------------------------------------------------------------------------------------------------------------------- novelty
 
 _POINTS = 10 ** np.random.default_rng(random_streams.SKELETON_POINTS).uniform(-1, 1, (16, len(VARIABLES)))
-_VALUES = (
-    1.7,
-    -2.3,
-    37.1,
-)  # of C: a root or logarithm that one of them leaves undefined is defined with another
+# All C of a skeleton have one of these values at a time. A root or a logarithm that is undefined with one of
+# them is defined with another.
+_VALUES = (1.7, -2.3, 37.1)
 
 
 @lru_cache(maxsize=1 << 17)

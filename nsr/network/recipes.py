@@ -41,13 +41,13 @@ class Data:
     prompt_empty: float = 0.2
     prompt_longest: int = 9
     prompt_total: int = 20
-    # some truth about the target beside the points (NSRwH); the probabilities are the published ones
+    # NSRwH: the network is told something true about the target, each kind with its published probability
     hinted: bool = False
     hint_complexity: float = 0.3
     hint_symmetry: float = 0.2
     hint_positives: float = 0.3
     hint_negatives: float = 0.3
-    hint_values: float = 0.15  # of each constant in a positive that its value is told
+    hint_values: float = 0.15  # a positive shows the value of each of its constants with this probability
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,8 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     nsr.network.recipes.SettingsError: There is no setting 'stepps'. Did you mean 'steps'?
     """
     groups: dict[type, dict[str, Any]] = {Data: {}, Config: {}, Training: {}}
-    owner = {
-        f.name: cls for cls in (Config, Training, Data) for f in fields(cls)
-    }  # Data last: it owns the vocabulary
+    # Data comes last: the vocabulary is a key of Config, too, and belongs to the data.
+    owner = {f.name: cls for cls in (Config, Training, Data) for f in fields(cls)}
     refuse_unknown(values, owner, "setting", SettingsError)
     for key, value in values.items():
         groups[owner[key]][key] = value

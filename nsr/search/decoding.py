@@ -310,7 +310,8 @@ def _beam_search(
 
 
 def _continuations(vocabulary: Vocabulary, beams: _Beams, logits: Tensor, rules: Complete) -> Tensor:
-    """Log-probabilities (J, b, V) of every live hypothesis with every token after it, −inf where none may stand."""
+    """Log-probabilities (J, b, V) of every live hypothesis with every token after it, −inf where none may
+    stand."""
     live = beams.live
     total = torch.full((*live.shape, len(vocabulary)), -torch.inf, dtype=torch.float64, device=live.device)
     total[live] = beams.log_prob[live][:, None] + logits.double().log_softmax(-1)  # (R, V)
@@ -322,10 +323,11 @@ def _continuations(vocabulary: Vocabulary, beams: _Beams, logits: Tensor, rules:
 
 
 def _take_endings(vocabulary: Vocabulary, beams: _Beams, total: Tensor, rules: Complete) -> Tensor:
-    """Take END out of the continuations: log-probabilities (J, b) of the hypotheses that end here, −inf for others.
+    """Take END out of the continuations: log-probabilities (J, b) of the hypotheses that end here, −inf for
+    others.
 
-    The mask says where END may stand. Without it, as published, END counts if it is among the 2b best continuations
-    of a job, and what has no room for another token ends as it is.
+    The mask says where END may stand. Without it, as published, END counts if it is among the 2b best
+    continuations of a job, and what has no room for another token ends as it is.
     """
     end = vocabulary.ids[END]
     ending = total[..., end].clone()
@@ -342,8 +344,9 @@ def _take_endings(vocabulary: Vocabulary, beams: _Beams, total: Tensor, rules: C
 def _survivors(beams: _Beams, total: Tensor, rules: Complete) -> tuple[Tensor, Tensor, Tensor]:
     """The b best continuations of each job: their log-probabilities, parents and tokens, (J, b) each.
 
-    One that cannot beat the worst of b finished hypotheses however it ends is given up (−inf): its log-probability
-    can only fall, so its score is at most that of the longest expression with what it has now.
+    One that cannot beat the worst of b finished hypotheses however it ends is given up (−inf): its
+    log-probability can only fall, so its score is at most that of the longest expression with what it has
+    now.
     """
     alpha, V = rules.length_penalty, total.shape[2]
     log_prob, index = total.flatten(1).topk(rules.beam_size)  # (J, b) of b·V

@@ -168,12 +168,12 @@ def solve_all(
     the training set that the result tables measure novelty against (`nsr.evidence.novelty.TrainingSet`).
     Ctrl-C ends all searches and returns the best so far.
     """
-    known = model.vocabulary.n_variables
+    most = model.vocabulary.n_variables
     for problem in problems:
         if not isinstance(problem, Problem):
             raise TypeError(f"expected a Problem, got {type(problem).__name__}; Problem(X, y) makes one")
-        if problem.n_variables > known:
-            raise ProblemError(f"{problem!r}: the network knows {known} variables only")
+        if problem.n_variables > most:
+            raise ProblemError(f"{problem!r}: the network knows {most} variables only")
     runs = []
     for i, problem in enumerate(problems):
         oracle = Oracle(problem)
@@ -212,8 +212,8 @@ def _run(runs: list[_Running], model: Model, budget: Budget) -> Iterator[int]:
         # Verifications first: whoever is answered goes on to ask the network, and the next pass is fuller.
         checks = [item for item in waiting if isinstance(item[2], Verify)]
         if checks:
-            found = verify_all([(run.oracle, request) for run, _, request in checks])
-            for (run, k, _), candidates in zip(checks, found):
+            answers = verify_all([(run.oracle, request) for run, _, request in checks])
+            for (run, k, _), candidates in zip(checks, answers):
                 run.answers[k] = candidates
             fresh = [run for run, _, _ in checks]
         elif waiting:

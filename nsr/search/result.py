@@ -60,7 +60,7 @@ class Result:
         verified."""
         pick = oracle.best if answer is None else answer
         best: dict[Prefix, Candidate] = {}
-        for candidate in oracle.found.values():
+        for candidate in oracle.verified.values():
             known = best.get(candidate.prefix)
             if known is None or candidate.key < known.key or candidate is pick:
                 best[candidate.prefix] = candidate

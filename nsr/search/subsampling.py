@@ -128,7 +128,7 @@ def _judge(pending: Sequence[tuple[Oracle, Verify]], deadline: Deadline | None) 
         return
     for first in range(0, max((len(request.prefixes) for _, request in pending), default=0), TOGETHER):
         if first == 0 or not deadline.passed:
-            parts = [(oracle, request.part(first, first + TOGETHER)) for oracle, request in pending]
+            parts = [(oracle, request.between(first, first + TOGETHER)) for oracle, request in pending]
             verify_all([(oracle, part) for oracle, part in parts if part.prefixes])
 
 

@@ -72,16 +72,21 @@ class GVS:
     """NSR-gvs around a predictor: `GVS()` is the paper's with beam search, `GVS(TPSR())` its combination with
     tree search.
 
-    What the paper leaves open: `identity`  when two subtrees are one: "skeleton", the same tokens with C for
-    any constant, or "canonical", up to the order of terms `floor`     R² is clipped to [floor, 1] before it
-    is averaged: one failure (−∞) would otherwise ban x1 for ever `updates`   which verified outputs of the
-    predictor update the pool: its "best" one (the prediction ê), or "all"
+    What the paper leaves open:
+
+    `identity`  when two subtrees are one: "skeleton", the same tokens with C for any constant, or
+                "canonical", up to the order of terms
+    `floor`     R² is clipped to [floor, 1] before it is averaged: one failure (−∞) would otherwise ban x1
+                for ever
+    `updates`   which verified outputs of the predictor update the pool: its "best" one (the prediction ê),
+                or "all"
     `whole`     whether a prediction counts as a subtree of itself; the text says "all subtree expressions"
     `markers`   whether the two partition tokens of a subtree count in its length l_max and l_t
     `room`      positions of the decoder that are kept for the expression; the last subtrees of a prompt that
-                needs more are dropped Ablations: `k_rand=0` no random subtrees, `k=0` no verified ones,
-                `threshold=-math.inf` no threshold, `shuffled=True` random scores. `watch` is called with an
-                `Iteration` after each one.
+                needs more are dropped
+
+    Ablations: `k_rand=0` no random subtrees, `k=0` no verified ones, `threshold=-math.inf` no threshold,
+    `shuffled=True` random scores. `watch` is called with an `Iteration` after each one.
     """
 
     predictor: Strategy = BeamSearch(5)
