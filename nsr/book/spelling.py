@@ -1,4 +1,5 @@
-"""A name that nobody knows: in a file, on a command line, in a call. It is refused in the same words everywhere."""
+"""A name that nobody knows: in a file, on a command line, in a call. It is refused in the same words
+everywhere."""
 
 from __future__ import annotations
 

@@ -4,13 +4,13 @@
                                                grid: {beam_size: [1, 5, 50], seed: [0, 1, 2]}
                                                fixed: {n_live: 150}     # may be left out, as may the next two
                                                points: [{strategy: beam, beam_size: [1, 5]}, {strategy: tpsr}]
-                                               then: {strategy: ""}     # afterwards it runs once more, with these
+                                               then: {strategy: ""}     # with these it runs once more
     outputs/<scale>/sweeps/<name>.csv          a row per point: its parameters, its status, what it recorded
-    outputs/<scale>/sweeps/<name>_rows.csv.gz  the tables run_dir() / "table.csv.gz" of all points, one below the other
+    outputs/<scale>/sweeps/<name>_rows.csv.gz  the points' tables run_dir() / "table.csv.gz", one below the other
 
-`points` are small grids, for sweeps that are not one product: each of them is combined with the grid. A point is a run
-like any other and lies where `nsr.book.runner` puts it. It is done when its folder is published: whoever
-takes over from a process that died finds there what is finished, and computes only the rest.
+`points` are small grids, for sweeps that are not one product: each of them is combined with the grid. A point
+is a run like any other and lies where `nsr.book.runner` puts it. It is done when its folder is published:
+whoever takes over from a process that died finds there what is finished, and computes only the rest.
 """
 
 import contextlib
@@ -383,8 +383,8 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
             host=HOST,
             env=threads,
             memory_limit=None,  # a worker needs little memory: the notebook runs in a process of its own
-            # There is no dashboard, but Dask opens a port for it. Any free port will do, so that Dask does not
-            # complain where its usual one is taken.
+            # There is no dashboard, but Dask opens a port for it. Any free port will do, so that Dask does
+            # not complain where its usual one is taken.
             dashboard_address=None,
             scheduler_kwargs={"dashboard_address": f"{HOST}:0"},
         ) as cluster,

@@ -27,15 +27,16 @@ POOL = 2048  # random templates whose subtrees may become negatives
 
 @dataclass(frozen=True)
 class HintRecipe:
-    """How hints are drawn from a true expression: with which probability a hint of each kind is given, and how
-    much it says. The defaults are the published ones."""
+    """How hints are drawn from a true expression: with which probability a hint of each kind is given, and
+    how much it says. The defaults are the published ones."""
 
     complexity: float = 0.3
     symmetry: float = 0.2
     positives: float = 0.3
     negatives: float = 0.3
     values: float = 0.15  # a positive shows the value of each of its constants with this probability
-    # Positives have this many tokens per token of the expression, and so have negatives; None draws it from U(0, 1).
+    # Positives have this many tokens per token of the expression, and so have negatives; None draws it from
+    # U(0, 1).
     share: float | None = None
     sources: int = 4  # the negatives of an item are subtrees of so many random expressions
     room: int = ROOM  # hint tokens that the network can read

@@ -2,8 +2,8 @@
 
     template e_templ ──► e* = e_templ with constants ──► supports [lo_j, hi_j] ──► points x_ij ~ U(lo_j, hi_j), y_i = e*(x_i)
 
-Where constants may stand follows the paper's text (nsr.formulas.constant_places).  How many are drawn, and from which
-distributions, follows NSRwH's code (number u with probability ∝ 1/(u+1), u < min(places, 6)).
+Where constants may stand follows the paper's text (nsr.formulas.constant_places).  How many are drawn, and
+from which distributions, follows NSRwH's code (number u with probability ∝ 1/(u+1), u < min(places, 6)).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class ItemRecipe(NamedTuple):
 class _Programs(NamedTuple):
     """Saturated templates (nsr.formulas.constant_places) as flat arrays, for compiled code.
 
-    Template t has the tokens token_at[t] … token_at[t + 1] and the places place_at[t] … place_at[t + 1]; group g
-    has the members group_at[g] … group_at[g + 1], each a place with a sign.
+    Template t has the tokens token_at[t] … token_at[t + 1] and the places place_at[t] … place_at[t + 1];
+    group g has the members group_at[g] … group_at[g + 1], each a place with a sign.
     """
 
     token_at: np.ndarray  # (templates + 1,)
@@ -187,7 +187,7 @@ def sample_items(
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ compiled
+# ------------------------------------------------------------------------------------------------------- compiled
 
 
 class _Drawn(NamedTuple):
@@ -268,8 +268,8 @@ def _draw_constants(rng, additive, recipe, in_use, value):
 
 @njit(**COMPILE)
 def _write(programs, t, in_use, place_value, ids, opcodes, values):
-    """Write the tokens of template t whose groups are in use, and the value of each constant among them; returns
-    how many there are of both."""
+    """Write the tokens of template t whose groups are in use, and the value of each constant among them;
+    returns how many there are of both."""
     length, k = 0, 0
     for i in range(programs.token_at[t], programs.token_at[t + 1]):
         group, opcode = programs.token_guard[i], programs.token_opcode[i]

@@ -81,7 +81,7 @@ def read_rows(
 def flagged(rows: pd.DataFrame) -> pd.DataFrame:
     """The lines with true or false for novel (in each sense), accurate and copied.
 
-    All of them are false for a problem without an answer. Where a strategy has no beam, its beam size is 0."""
+    All of them are false for a problem without an answer. A strategy without a beam has beam size 0."""
     flags = {name: rows[name].isin([True, "True", 1]) for name in rows if name.startswith("novel")}
     answered = rows["answer"].notna() & (rows["answer"] != "")
     return rows.assign(

@@ -62,8 +62,8 @@ def saturate(template: Template) -> Saturated:
 class _Writer:
     """Writes a template from left to right with all its constants.
 
-    A part of the template is `scaled` where something around it has a factor already, which can do the work of
-    its own; and a sum is `shifted` where a factor around it can do the work of its summand.
+    A part of the template is `scaled` where something around it has a factor already, which can do the work
+    of its own; and a sum is `shifted` where a factor around it can do the work of its summand.
     """
 
     def __init__(self, template: Template) -> None:

@@ -1,18 +1,20 @@
-"""The registry of random streams: every number that the project itself begins a stream with, and who draws from it.
+"""The registry of random streams: every number that the project itself begins a stream with, and who draws
+from it.
 
-Such a number is the first entry of `np.random.default_rng([number, …])`, or the seed of `draw_templates`; where a
-user gives a seed, it is added, or it is the next entry. Numbers below a thousand belong to users and recipes.
-These numbers made the tables in outputs/reference, so none of them may change, also where two are equal. A new
-one is at least a thousand away from every other (tests/numbers/test_random_streams.py).
+Such a number is the first entry of `np.random.default_rng([number, …])`, or the seed of `draw_templates`;
+where a user gives a seed, it is added, or it is the next entry. Numbers below a thousand belong to users and
+recipes. These numbers made the tables in outputs/reference, so none of them may change, also where two are
+equal. A new one is at least a thousand away from every other (tests/numbers/test_random_streams.py).
 
-What is shared today does no harm. Equal numbers give equal random numbers, but those are used for different things:
+What is shared today does no harm. Equal numbers give equal random numbers, but those are used for different
+things:
 
 - GVS_EXPRESSIONS and SCALING_PROBLEMS: templates of p_E, and skeletons of another generator;
 - LOCAL_TEMPLATES and PRACTICAL_SETS: templates of p_E from 2 to 5 operators, and from 3 to 6;
 - SYMMETRY_POINTS and SKELETON_POINTS: points at which formulas are compared, spread differently;
 - TEST_SETS and DROPOUT: one is for NumPy, the other for torch;
-- the seeds of a recipe: `seed` and `template_seed` are both 0 as a rule, and then the k-th pool of items and the
-  k-th chunk of templates begin with the same random numbers.
+- the seeds of a recipe: `seed` and `template_seed` are both 0 as a rule, and then the k-th pool of items and
+  the k-th chunk of templates begin with the same random numbers.
 """
 
 # ---- problems to be solved

@@ -259,8 +259,8 @@ STRAIN = (
 
 
 def is_strained(constants: Iterable[float], most: float = STRAIN) -> bool:
-    """Whether some constants are enormous or tiny. A search rescales its data, so the constants of a true formula
-    are neither.
+    """Whether some constants are enormous or tiny. A search rescales its data, so the constants of a true
+    formula are neither.
 
     >>> is_strained((3e6, 1e-6)), is_strained((3.0,)), is_strained(())
     (True, False, False)

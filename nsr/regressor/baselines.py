@@ -97,8 +97,8 @@ def _pyoperon(X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> tuple[
 
 
 def as_prefix(name: str, text: str) -> Parsed | None:
-    """A formula in the notation of a package as a prefix tuple and its constants; None if it has an operator that
-    is not in FULL.
+    """A formula in the notation of a package as a prefix tuple and its constants; None if it has an operator
+    that is not in FULL.
 
     >>> as_prefix("gplearn", "mul(X1, sub(X0, -0.5))"), as_prefix("pyoperon", "(2.0 * (X2 ^ 2))")
     ((('mul', 'x2', 'sub', 'x1', 'C'), (-0.5,)), (('mul', 'C', 'pow2', 'x2'), (2.0,)))

@@ -1,4 +1,5 @@
-"""Every random stream of the project begins with a number of the registry, and no new number meets another."""
+"""Every random stream of the project begins with a number of the registry, and no new number meets
+another."""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +11,8 @@ from nsr.numbers import random_streams
 REGISTRY = ROOT / "nsr" / "numbers" / "random_streams.py"
 NUMBERS = {name: number for name, number in vars(random_streams).items() if name.isupper()}
 APART = 1000  # a seed that is added to a number should not reach the next one
-# Streams that were closer than this when the registry was made. The shipped tables depend on them; no other may join.
+# Streams that were closer than this when the registry was made. The shipped tables depend on them; no other
+# may join.
 CLOSE = [
     {"FINGERPRINT_POINTS", "SYMMETRY_POINTS", "SYMMETRY_CONSTANTS", "SKELETON_POINTS"},
     {"TEST_SETS", "DROPOUT"},
@@ -59,8 +61,8 @@ def parts(seed: ast.AST) -> Iterator[ast.AST]:
 
 
 def own_numbers(source: str) -> list[str]:
-    """Stream numbers that a file has for itself: a literal other than the places 0, 1 and 2, or a constant that is
-    not the registry's; and a number of the registry that stands anywhere else."""
+    """Stream numbers that a file has for itself: a literal other than the places 0, 1 and 2, or a constant
+    that is not the registry's; and a number of the registry that stands anywhere else."""
     tree = ast.parse(source)
     wrong = [
         ast.unparse(node)
