@@ -77,14 +77,14 @@ def folder_of(kind: str) -> Path:
     project, else outputs/<kind>."""
     chosen = os.environ.get(f"NSR_{kind.upper()}")
     places = [Path(chosen)] if chosen else [ROOT.parent / "shared" / kind, OUTPUTS / kind]
-    found = next((place for place in places if place.is_dir()), None)
-    if found is None:
+    folder = next((place for place in places if place.is_dir()), None)
+    if folder is None:
         fetched = "; or pip install pmlb, which fetches them as they are asked for" if kind == PMLB else ""
         raise FileNotFoundError(
             f"There is no folder {' or '.join(map(short, places))} with the data. "
             f"Set the environment variable NSR_{kind.upper()} to where they are{fetched}."
         )
-    return found
+    return folder
 
 
 def practical_set(
@@ -132,18 +132,18 @@ def _five_variable_templates(
 ) -> list[tuple[Prefix, tuple, tuple]]:
     """n different templates of p_E with exactly five variables, no constants, on (−10, 10), that have values
     there."""
-    found: dict[Prefix, None] = {}
+    templates: dict[Prefix, None] = {}
     check = np.random.default_rng([random_streams.PRACTICAL_SETS, seed]).uniform(-10, 10, (2000, 5))
     for template in template_stream(recipe, random_streams.PRACTICAL_SETS + seed):
         if (
-            template not in found
+            template not in templates
             and len(variables(template)) == 5
             and np.mean(np.abs(evaluate(template, check)) < HALF_MAX) > 0.02
         ):
-            found[template] = None
-            if len(found) == n:
+            templates[template] = None
+            if len(templates) == n:
                 break
-    return [(template, (), ((-10.0, 10.0),) * 5) for template in found]
+    return [(template, (), ((-10.0, 10.0),) * 5) for template in templates]
 
 
 def _listed(path: Path, n: int = 100) -> list[tuple[Prefix, tuple, tuple]]:

@@ -41,7 +41,7 @@ def test_templates(
                           where no held-out template has that size, the nearest
     """
     refuse_unknown([name], TEST_SETS, "test set", ValueError)
-    known = set(training)
+    seen = set(training)
 
     def fresh() -> Iterator[Template]:
         return template_stream(recipe, random_streams.TEST_SETS + seed)
@@ -50,15 +50,15 @@ def test_templates(
     if name == "baseline":
         return baseline
     if name == "not_included":
-        unseen = (t for t in itertools.islice(fresh(), _SEARCHED) if t not in known and not is_held_out(t))
-        found = list(dict(zip(_distinct(unseen), range(n))))
+        unseen = (t for t in itertools.islice(fresh(), _SEARCHED) if t not in seen and not is_held_out(t))
+        chosen = list(dict(zip(_distinct(unseen), range(n))))
     else:
-        found = _matched(baseline, itertools.islice(fresh(), _SEARCHED // 4), known)
-    if len(found) < n:
+        chosen = _matched(baseline, itertools.islice(fresh(), _SEARCHED // 4), seen)
+    if len(chosen) < n:
         raise ValueError(
-            f"only {len(found)} of {n} templates for {name!r} in {_SEARCHED} draws: the training set covers p_E"
+            f"only {len(chosen)} of {n} templates for {name!r} in {_SEARCHED} draws: the training set covers p_E"
         )
-    return found
+    return chosen
 
 
 def _distinct(templates: Iterator[Template]) -> Iterator[Template]:
@@ -69,10 +69,10 @@ def _distinct(templates: Iterator[Template]) -> Iterator[Template]:
             yield template
 
 
-def _matched(targets: list[Template], draws: Iterator[Template], known: set[Template]) -> list[Template]:
+def _matched(targets: list[Template], draws: Iterator[Template], seen: set[Template]) -> list[Template]:
     by_size: dict[tuple[int, int], list[Template]] = defaultdict(list)
     for template in draws:
-        if is_held_out(template) and template not in known:
+        if is_held_out(template) and template not in seen:
             by_size[size(template)].append(template)
     if not by_size:
         return []

@@ -85,9 +85,8 @@ class Memories:
         keys = [(id(problem), request.hints, request.prompt) for problem, request in asked]
         first = {key: i for i, key in reversed(list(enumerate(keys)))}  # who asks first pays for all
         kept = {key: self.prompts[key] for key in first if key in self.prompts}
-        spelled = {
-            key: self.vocabulary.encode(sequence((), key[2])[:-2]) for key in first if key not in kept
-        }  # no START, no END
+        # the prompt alone, without START and END
+        spelled = {key: self.vocabulary.encode(sequence((), key[2])[:-2]) for key in first if key not in kept}
         # After a prompt that fills all positions nothing can be written, so nothing will be asked.
         room = self.network.config.positions - 1
         missing = sorted(

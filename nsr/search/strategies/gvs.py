@@ -135,17 +135,9 @@ class GVS:
             if self.watch:
                 best = outputs[0] if outputs else Candidate(())
                 ranked = tuple(sorted(pool.values(), key=lambda entry: -entry.score))
+                reward, everything = self.clipped(best.r2), tuple(outputs)
                 self.watch(
-                    Iteration(
-                        view.problem.name,
-                        t,
-                        limit,
-                        prompt,
-                        best.prefix,
-                        self.clipped(best.r2),
-                        ranked,
-                        tuple(outputs),
-                    )
+                    Iteration(view.problem.name, t, limit, prompt, best.prefix, reward, ranked, everything)
                 )
 
     # ------------------------------------------------------------------------------------------------------------- policy
@@ -165,9 +157,8 @@ class GVS:
             Suggestion(tree, "random")
             for tree in random_subtrees(self.k_rand, recipe, view.problem.n_variables, rng)
         ]
-        merged = {
-            suggestion.subtree: suggestion for suggestion in [*random, *verified]
-        }  # in both: it counts as verified
+        # a subtree that is in both counts as verified
+        merged = {suggestion.subtree: suggestion for suggestion in [*random, *verified]}
         return [suggestion for tree, suggestion in merged.items() if self.length(tree) <= self.l_max]
 
     def prompt(

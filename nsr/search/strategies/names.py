@@ -15,19 +15,18 @@ HINTS = ("complexity", "symmetry", "positives", "negatives", "all", "none")  # w
 def _class(name: str) -> Any:
     """A class of nsr.search.strategies, looked up when it is needed: a chapter may run before all strategies
     are written."""
-    found = getattr(importlib.import_module("nsr.search.strategies"), name, None)
-    if found is None:
+    strategy = getattr(importlib.import_module("nsr.search.strategies"), name, None)
+    if strategy is None:
         raise ValueError(f"nsr.search.strategies has no {name} yet.")
-    return found
+    return strategy
 
 
 def _nsrwh(given: str) -> Callable[[int], Strategy]:
     return lambda b: _class("NSRwH")(given=given, beam_size=b)
 
 
-MAKERS: dict[
-    str, tuple[str, Callable[[int], Strategy]]
-] = {  # name → network it needs, how it is made from a beam size
+# name → the network that the strategy needs, and how it is made from a beam size
+MAKERS: dict[str, tuple[str, Callable[[int], Strategy]]] = {
     "beam": ("nesymres", lambda b: _class("BeamSearch")(b)),
     "tpsr": ("nesymres", lambda b: _class("TPSR")(beam_size=b)),
     "gvs": ("gvs", lambda b: _class("GVS")(_class("BeamSearch")(b))),
