@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 def unusable(error: ImportError) -> str:
-    """What to do about a package that is missing, or has not what we need of it."""
+    """What the user can do if a package is missing, or if its version lacks something that is needed here."""
     if isinstance(error, ModuleNotFoundError):
         return f"The package {error.name} is missing from {sys.executable}. Install the project first: make run, or python -m pip install -e ."
     from nsr.book.tested_versions import advice

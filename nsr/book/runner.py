@@ -19,7 +19,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import lru_cache
@@ -47,6 +47,7 @@ from nsr.book.run_records import (
     timed,
     to_json,
 )
+from nsr.book.spelling import refuse_unknown
 
 SCALES = ("tiny", "laptop", "paper")
 LIMITS: dict[str, float | None] = {"tiny": 180, "laptop": 3600, "paper": None}  # seconds per notebook
@@ -92,8 +93,7 @@ def find(wanted: str) -> Path:
 
 
 def check_scale(scale: str) -> None:
-    if scale not in SCALES:
-        raise LabError(f"There is no scale {scale!r}. The scales are: {', '.join(SCALES)}.")
+    refuse_unknown([scale], SCALES, "scale", LabError)
 
 
 def parameters_of(notebook: Path) -> dict[str, Parameter]:
@@ -120,6 +120,14 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
     return found
 
 
+def check_names(names: Iterable[str], declared: Iterable[str], notebook: Path, source: str) -> None:
+    """Refuse a name that is no parameter of the notebook, and the scale, which is chosen for a whole run."""
+    if "scale" in names:
+        raise LabError(f"The scale is not a parameter to set in {source}: it is chosen with --scale.")
+    known = [name for name in declared if name != "scale"]
+    refuse_unknown(names, known, "parameter", LabError, f"given in {source} for {notebook.stem}")
+
+
 def settle(notebook: Path, scale: str, overrides: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The parameters of a run: the notebook's defaults, then params/<scale>.yaml, then what the reader asked
     for."""
@@ -128,15 +136,8 @@ def settle(notebook: Path, scale: str, overrides: Mapping[str, Any] | None = Non
     settled = {name: parameter.default for name, parameter in declared.items()}
     at_scale = params(scale).get(notebook.stem) or {}
     for source, values in ((f"params/{scale}.yaml", at_scale), ("the command", overrides or {})):
-        for name, value in values.items():
-            if name == "scale":
-                raise LabError(f"The scale is not a parameter to set in {source}: it is chosen with --scale.")
-            if name not in declared:
-                choices = ", ".join(choice for choice in declared if choice != "scale")
-                raise LabError(
-                    f"{notebook.stem} has no parameter {name!r} (given in {source}). It has: {choices}."
-                )
-            settled[name] = _cast(declared[name], value, notebook.stem)
+        check_names(values, declared, notebook, source)
+        settled |= {name: _cast(declared[name], value, notebook.stem) for name, value in values.items()}
     return settled | {"scale": scale}
 
 

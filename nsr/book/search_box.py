@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-WORDS = 400  # of a section that can be found
+WORDS = 400  # the search looks at the first so many words of a section
 SCRIPT = """
 const sections = JSON.parse(document.getElementById("sections").textContent), found = document.getElementById("found");
 const plain = text => text.toLowerCase().normalize("NFKD").replace(/[\\u0300-\\u036f]/g, "");

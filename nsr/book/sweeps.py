@@ -3,16 +3,14 @@
     params/sweeps/<name>.yaml                  notebook: 05_beam_search
                                                grid: {beam_size: [1, 5, 50], seed: [0, 1, 2]}
                                                fixed: {n_live: 150}     # may be left out, as may the next two
-                                               points: [{strategy: beam, beam_size: [1, 5]}, {strategy: tpsr,
-                                               beam_size: 1}]
-                                               then: {strategy: ""}     # afterwards the notebook once more, with these
-    outputs/<scale>/sweeps/<name>.csv          a row per point: its parameters, its status, and what the
-    notebook recorded outputs/<scale>/sweeps/<name>_rows.csv.gz  the tables that the points wrote as run_dir()
-    / "table.csv.gz", one below the other
+                                               points: [{strategy: beam, beam_size: [1, 5]}, {strategy: tpsr}]
+                                               then: {strategy: ""}     # with these it runs once more
+    outputs/<scale>/sweeps/<name>.csv          a row per point: its parameters, its status, what it recorded
+    outputs/<scale>/sweeps/<name>_rows.csv.gz  the points' tables run_dir() / "table.csv.gz", one below the other
 
-`points` are small grids, for what is no product: each of them is combined with the grid. A point is a run
-like any other and lies where `nsr.book.runner` puts it. It is done when its folder is published: whoever
-takes over from a process that died finds there what is finished, and computes only the rest.
+`points` are small grids, for sweeps that are not one product: each of them is combined with the grid. A point
+is a run like any other and lies where `nsr.book.runner` puts it. It is done when its folder is published:
+whoever takes over from a process that died finds there what is finished, and computes only the rest.
 """
 
 import contextlib
@@ -34,6 +32,7 @@ import yaml
 
 from nsr.book import run_records, runner
 from nsr.book.locks import locked
+from nsr.book.spelling import refuse_unknown
 
 if TYPE_CHECKING:  # both take their time to import, and the command line should answer at once
     import pandas as pd
@@ -81,10 +80,7 @@ def read_sweep(path: Path | str, scale: str) -> tuple[dict[str, Any], list[Point
         raise runner.LabError(
             f"{path.name} is not a sweep. It needs 'notebook: NAME' and 'grid: {{parameter: [values], ...}}'."
         )
-    if unknown := [str(key)[:40] for key in content if key not in KEYS]:
-        raise runner.LabError(
-            f"{path.name} has keys that mean nothing: {', '.join(unknown)}. A sweep has: {', '.join(KEYS)}."
-        )
+    refuse_unknown(content, KEYS, "key", runner.LabError, f"in the sweep {path.name}")
     if any(not isinstance(part, dict) for part in given.values()) or any(
         not isinstance(v, list) or not v for v in given["grid"].values()
     ):
@@ -161,12 +157,8 @@ def _check_names(
     for (one, first), (two, second) in itertools.combinations(names.items(), 2):
         if twice := first & second:
             raise runner.LabError(f"{path.name} gives {twice.pop()!r} both {one} and {two}.")
-    declared = [name for name in runner.parameters_of(notebook) if name != "scale"]
-    for name in itertools.chain(grid, fixed, then, *small):
-        if name != "scale" and name not in declared:
-            raise runner.LabError(
-                f"{notebook.stem} has no parameter {str(name)[:40]!r} (given in {path.name}). It has: {', '.join(declared)}."
-            )
+    given = [*itertools.chain(grid, fixed, then, *small)]
+    runner.check_names(given, runner.parameters_of(notebook), notebook, path.name)
 
 
 def _find(path: Path) -> Path:
@@ -366,9 +358,9 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
             processes=True,
             host=HOST,
             env=threads,
-            memory_limit=None,  # the memory is the kernel's
-            # No dashboard. Dask opens a port for it all the same, and would complain if its usual one were
-            # taken.
+            memory_limit=None,  # a worker needs little memory: the notebook runs in a process of its own
+            # There is no dashboard, but Dask opens a port for it. Any free port will do, so that Dask does
+            # not complain where its usual one is taken.
             dashboard_address=None,
             scheduler_kwargs={"dashboard_address": f"{HOST}:0"},
         ) as cluster,

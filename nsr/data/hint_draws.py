@@ -19,6 +19,7 @@ import numpy as np
 from nsr.data.hints import ROOM, Complexity, Hint, Negative, Positive, Symmetry, in_order, structures
 from nsr.data.templates import TreeRecipe, draw_templates
 from nsr.formulas.expressions import CONSTANT, Prefix, complexity, subtrees
+from nsr.numbers import random_streams
 from nsr.numbers.symmetry import symmetries
 
 POOL = 2048  # random templates whose subtrees may become negatives
@@ -26,24 +27,25 @@ POOL = 2048  # random templates whose subtrees may become negatives
 
 @dataclass(frozen=True)
 class HintRecipe:
-    """How hints are drawn from a true expression: the probability of each kind, and how much of it. The
-    defaults are the published ones."""
+    """How hints are drawn from a true expression: with which probability a hint of each kind is given, and
+    how much it says. The defaults are the published ones."""
 
     complexity: float = 0.3
     symmetry: float = 0.2
     positives: float = 0.3
     negatives: float = 0.3
-    values: float = 0.15  # of each constant in a positive that its value is told
-    # Tokens of the positives, and of the negatives, per token of the expression; None: uniform in 0 … 1.
+    values: float = 0.15  # a positive shows the value of each of its constants with this probability
+    # Positives have this many tokens per token of the expression, and so have negatives; None draws it from
+    # U(0, 1).
     share: float | None = None
-    sources: int = 4  # random expressions that the negatives of an item are taken from
+    sources: int = 4  # the negatives of an item are subtrees of so many random expressions
     room: int = ROOM  # hint tokens that the network can read
 
 
 @lru_cache(maxsize=8)
 def random_templates(recipe: TreeRecipe) -> tuple[Prefix, ...]:
-    """Templates of p_E, drawn once, from a stream that nothing else draws from."""
-    return tuple(draw_templates(POOL, recipe, seed=3_000_003))
+    """Templates of p_E, drawn once."""
+    return tuple(draw_templates(POOL, recipe, seed=random_streams.HINT_TEMPLATES))
 
 
 def draw_hints(

@@ -2,14 +2,15 @@
 
     template e_templ ──► e* = e_templ with constants ──► supports [lo_j, hi_j] ──► points x_ij ~ U(lo_j, hi_j), y_i = e*(x_i)
 
-Where constants may stand follows the paper's text (saturation.py).  How many are drawn, and from which
-distributions, follows NSRwH's code (number u with probability ∝ 1/(u+1), u < min(places, 6)).
+Where constants may stand follows the paper's text (nsr.formulas.constant_places).  How many are drawn, and
+from which distributions, follows NSRwH's code (number u with probability ∝ 1/(u+1), u < min(places, 6)).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -21,8 +22,7 @@ from nsr.numbers.compiling import COMPILE
 from nsr.numbers.interpreter import OPCODES, run
 
 
-@dataclass(frozen=True)
-class ItemRecipe:
+class ItemRecipe(NamedTuple):
     """How constants, supports and points are drawn (Table "Hyperparameters in NeSymReS's dataset
     generation")."""
 
@@ -35,28 +35,27 @@ class ItemRecipe:
     support_high: float = 10.0
     support_width: float = 1.0
     y_limit: float = 65504.0  # points with a larger |y| are invalid: half precision ends there
-    valid_share: float = (
-        0.2  # at least this share of the points drawn must be valid, else other supports are tried
-    )
+    valid_share: float = 0.2  # of the points drawn; if fewer are valid, other supports are tried
     attempts: int = 5  # supports tried before the constants are drawn anew
 
-    def numbers(self) -> np.ndarray:
-        return np.array(
-            [
-                self.max_constants,
-                self.mul_low,
-                self.mul_high,
-                self.add_low,
-                self.add_high,
-                self.support_low,
-                self.support_high,
-                self.support_width,
-                self.y_limit,
-                self.valid_share,
-                self.attempts,
-            ],
-            np.float64,
-        )
+
+class _Programs(NamedTuple):
+    """Saturated templates (nsr.formulas.constant_places) as flat arrays, for compiled code.
+
+    Template t has the tokens token_at[t] … token_at[t + 1] and the places place_at[t] … place_at[t + 1];
+    group g has the members group_at[g] … group_at[g + 1], each a place with a sign.
+    """
+
+    token_at: np.ndarray  # (templates + 1,)
+    token_id: np.ndarray  # of the vocabulary
+    token_opcode: np.ndarray  # of the interpreter; 0 is a constant
+    token_guard: np.ndarray  # the group that must be in use for this token to be written, or ALWAYS
+    group_at: np.ndarray  # (groups + 1,)
+    group_place: np.ndarray  # a number within the template
+    group_sign: np.ndarray
+    place_at: np.ndarray  # (templates + 1,)
+    place_additive: np.ndarray  # added or multiplied
+    has_variable: np.ndarray  # (templates, D)
 
 
 class TemplateBank:
@@ -72,29 +71,28 @@ class TemplateBank:
         groups = [g for s in saturated for g in s.groups]
         first_group = np.cumsum([0, *(len(s.groups) for s in saturated)])
 
-        def flat(parts: Iterable[Sequence[int]]) -> np.ndarray:
-            return np.array([v for part in parts for v in part], np.int64)
+        def flat(lists: Iterable[Sequence[int]]) -> np.ndarray:
+            return np.array([value for values in lists for value in values], np.int64)
 
-        def offsets(parts: Iterable[Sequence]) -> np.ndarray:
-            return np.cumsum([0, *(len(part) for part in parts)]).astype(np.int64)
+        def offsets(lists: Iterable[Sequence]) -> np.ndarray:
+            return np.cumsum([0, *(len(values) for values in lists)]).astype(np.int64)
 
         self.max_tokens = max(len(i) for i in ids)
         self.max_places = max(len(s.additive) for s in saturated)
-        self.arrays = (
-            offsets(ids),
-            flat(ids),
-            flat([OPCODES[t] for t in s.tokens] for s in saturated),
-            flat(
+        self.programs = _Programs(
+            token_at=offsets(ids),
+            token_id=flat(ids),
+            token_opcode=flat([OPCODES[t] for t in s.tokens] for s in saturated),
+            token_guard=flat(
                 [g + first if g >= 0 else ALWAYS for g in s.guards]
                 for s, first in zip(saturated, first_group)
             ),
-            offsets(groups),
-            flat([p for p, _ in g] for g in groups),
-            flat([sign for _, sign in g] for g in groups),
-            offsets([s.additive for s in saturated]),
-            flat(s.additive for s in saturated),
-            first_group.astype(np.int64),
-            np.array([[f"x{d + 1}" in t for d in range(vocabulary.n_variables)] for t in self.templates]),
+            group_at=offsets(groups),
+            group_place=flat([place for place, _ in g] for g in groups),
+            group_sign=flat([sign for _, sign in g] for g in groups),
+            place_at=offsets([s.additive for s in saturated]),
+            place_additive=flat(s.additive for s in saturated),
+            has_variable=np.array([[v in t for v in vocabulary.variables] for t in self.templates]),
         )
 
     def __len__(self) -> int:
@@ -154,27 +152,21 @@ def sample_items(
     """
     B, D = n_items if templates is None else len(templates), bank.vocabulary.n_variables
     chosen = np.asarray(rng.integers(len(bank), size=B) if templates is None else templates, np.int64)
-    ids, lengths = np.zeros((B, bank.max_tokens), np.int16), np.zeros(B, np.int64)
-    constants = np.full((B, max(1, min(recipe.max_constants, bank.max_places))), np.nan)
-    supports, X, y = np.zeros((B, D, 2)), np.zeros((B, D, n_points)), np.zeros((B, n_points))
+    most_constants = max(1, min(recipe.max_constants, bank.max_places))
+    drawn = _Drawn(
+        ids=np.zeros((B, bank.max_tokens), np.int16),
+        lengths=np.zeros(B, np.int64),
+        constants=np.full((B, most_constants), np.nan),
+        supports=np.zeros((B, D, 2)),
+        X=np.zeros((B, D, n_points)),
+        y=np.zeros((B, n_points)),
+    )
+    numbers = ItemRecipe(*map(float, recipe))  # all of one type, whoever wrote 1 for 1.0: compiled once
     rounds = 0
     pending = np.arange(B)
     while len(pending):
-        ok = _draw(
-            rng,
-            pending,
-            chosen,
-            *bank.arrays,
-            recipe.numbers(),
-            tries,
-            ids,
-            lengths,
-            constants,
-            supports,
-            X,
-            y,
-        )
-        pending = pending[~ok]
+        valid = _draw(rng, pending, chosen, bank.programs, numbers, tries, drawn)
+        pending = pending[~valid]
         if len(pending) and (templates is not None or rounds > 100):
             raise ValueError(
                 f"no valid points for template {bank.templates[chosen[pending[0]]]} in {tries} tries: "
@@ -182,101 +174,76 @@ def sample_items(
             )
         chosen[pending] = rng.integers(len(bank), size=len(pending))
         rounds += 1
-    width = int(lengths.max())
+    longest = int(drawn.lengths.max())
     return Items(
-        bank.vocabulary, chosen, ids[:, :width], lengths, constants, supports, X.transpose(0, 2, 1), y
+        bank.vocabulary,
+        chosen,
+        drawn.ids[:, :longest],
+        drawn.lengths,
+        drawn.constants,
+        drawn.supports,
+        drawn.X.transpose(0, 2, 1),
+        drawn.y,
     )
 
 
+# ------------------------------------------------------------------------------------------------------- compiled
+
+
+class _Drawn(NamedTuple):
+    """Where compiled code writes items, one row each; see `Items`."""
+
+    ids: np.ndarray  # (B, L)
+    lengths: np.ndarray  # (B,)
+    constants: np.ndarray  # (B, K)
+    supports: np.ndarray  # (B, D, 2)
+    X: np.ndarray  # (B, D, P)
+    y: np.ndarray  # (B, P)
+
+
 @njit(**COMPILE)
-def _draw(
-    rng,
-    rows,
-    chosen,
-    token_at,
-    token_ids,
-    token_ops,
-    token_guards,
-    group_at,
-    group_places,
-    group_signs,
-    place_at,
-    place_additive,
-    first_group,
-    used,
-    numbers,
-    tries,
-    ids,
-    lengths,
-    constants,
-    supports,
-    X,
-    y,
-):
+def _draw(rng, rows, chosen, programs, recipe, tries, drawn):
     """Fill the given rows; returns which of them became valid items."""
-    max_constants, attempts = int(numbers[0]), int(numbers[10])
-    D, P = X.shape[1], X.shape[2]
-    ok = np.zeros(rows.size, np.bool_)
-    stack, block = np.empty((ids.shape[1], P)), np.zeros((D, P))
-    program, values = np.empty(ids.shape[1], np.int64), np.empty(ids.shape[1])
+    D, P = drawn.X.shape[1], drawn.X.shape[2]
+    longest = drawn.ids.shape[1]
+    stack, block = np.empty((longest, P)), np.zeros((D, P))
+    opcodes, values = np.empty(longest, np.int64), np.empty(longest)
+    valid = np.zeros(rows.size, np.bool_)
     for r in range(rows.size):
         row, t = rows[r], chosen[rows[r]]
-        n_places = place_at[t + 1] - place_at[t]
-        in_use, place_value = np.zeros(n_places, np.bool_), np.zeros(n_places)
+        additive = programs.place_additive[programs.place_at[t] : programs.place_at[t + 1]]
+        in_use, place_value = np.zeros(additive.size, np.bool_), np.zeros(additive.size)
         for _ in range(tries):
-            _draw_constants(
-                rng,
-                n_places,
-                place_additive[place_at[t] : place_at[t + 1]],
-                max_constants,
-                numbers,
-                in_use,
-                place_value,
-            )
-            # write the tokens whose guards are on, and the value of each C among them
-            length, k = 0, 0
-            for i in range(token_at[t], token_at[t + 1]):
-                guard, total, on = token_guards[i], 0.0, token_guards[i] < 0
-                if guard >= 0:
-                    for e in range(group_at[guard], group_at[guard + 1]):
-                        if in_use[group_places[e]]:
-                            on = True
-                            total += group_signs[e] * place_value[group_places[e]]
-                if on:
-                    ids[row, length], program[length] = token_ids[i], token_ops[i]
-                    length += 1
-                    if token_ops[i] == 0:
-                        values[k] = total
-                        k += 1
-            lengths[row] = length
-            ids[row, length:] = 0
-            constants[row, :] = np.nan
-            constants[row, :k] = values[:k]
-            for _ in range(attempts):
-                if _draw_points(
+            _draw_constants(rng, additive, recipe, in_use, place_value)
+            length, k = _write(programs, t, in_use, place_value, drawn.ids[row], opcodes, values)
+            drawn.lengths[row] = length
+            drawn.constants[row, :] = np.nan
+            drawn.constants[row, :k] = values[:k]
+            for _ in range(int(recipe.attempts)):
+                valid[r] = _draw_points(
                     rng,
-                    program[:length],
+                    opcodes[:length],
                     values[:k],
-                    used[t],
-                    numbers,
-                    supports[row],
-                    X[row],
-                    y[row],
+                    programs.has_variable[t],
+                    recipe,
+                    drawn.supports[row],
+                    drawn.X[row],
+                    drawn.y[row],
                     stack,
                     block,
-                ):
-                    ok[r] = True
+                )
+                if valid[r]:
                     break
-            if ok[r]:
+            if valid[r]:
                 break
-    return ok
+    return valid
 
 
 @njit(**COMPILE)
-def _draw_constants(rng, n_places, additive, max_constants, numbers, in_use, value):
+def _draw_constants(rng, additive, recipe, in_use, value):
     """Choose how many constants, at which places, and their values (three decimals)."""
     in_use[:] = False
-    most = min(n_places, max_constants)
+    most = min(additive.size, int(recipe.max_constants))
     if most == 0:
         return
     total = 0.0
@@ -287,46 +254,69 @@ def _draw_constants(rng, n_places, additive, max_constants, numbers, in_use, val
         ticket -= 1.0 / (count + 1)
         count += 1
     for _ in range(count):
-        p = int(rng.random() * n_places)
+        p = int(rng.random() * additive.size)
         while in_use[p]:
-            p = int(rng.random() * n_places)
+            p = int(rng.random() * additive.size)
         in_use[p] = True
         u = rng.random()
-        v = (
-            numbers[3] + (numbers[4] - numbers[3]) * u
-            if additive[p]
-            else numbers[1] * (numbers[2] / numbers[1]) ** u
-        )
+        if additive[p]:
+            v = recipe.add_low + (recipe.add_high - recipe.add_low) * u
+        else:
+            v = recipe.mul_low * (recipe.mul_high / recipe.mul_low) ** u
         value[p] = np.round(v * 1000.0) / 1000.0
 
 
 @njit(**COMPILE)
-def _draw_points(rng, program, values, used, numbers, support, X, y, stack, block):
+def _write(programs, t, in_use, place_value, ids, opcodes, values):
+    """Write the tokens of template t whose groups are in use, and the value of each constant among them;
+    returns how many there are of both."""
+    length, k = 0, 0
+    for i in range(programs.token_at[t], programs.token_at[t + 1]):
+        group, opcode = programs.token_guard[i], programs.token_opcode[i]
+        written, total = group == ALWAYS, 0.0
+        if not written:
+            for member in range(programs.group_at[group], programs.group_at[group + 1]):
+                place = programs.group_place[member]
+                if in_use[place]:
+                    written = True
+                    total += programs.group_sign[member] * place_value[place]
+        if written:
+            ids[length], opcodes[length] = programs.token_id[i], opcode
+            length += 1
+            if opcode == 0:
+                values[k] = total
+                k += 1
+    ids[length:] = 0
+    return length, k
+
+
+@njit(**COMPILE)
+def _draw_points(rng, program, values, has_variable, recipe, support, X, y, stack, block):
     """One attempt: draw supports, then blocks of points until enough are valid; False if too few are, or y is
     constant."""
     D, P = X.shape
-    low, high, width, limit = numbers[5], numbers[6], numbers[7], numbers[8]
+    low, high, width = recipe.support_low, recipe.support_high, recipe.support_width
     X[:, :] = 0.0
     for d in range(D):
         support[d, 0] = low + (high - width - low) * rng.random()
         support[d, 1] = support[d, 0] + width + (high - support[d, 0] - width) * rng.random()
-    found = 0
-    for _ in range(int(np.ceil(1.0 / numbers[9]))):
+    n_valid = 0
+    for _ in range(int(np.ceil(1.0 / recipe.valid_share))):
         for d in range(D):
-            if used[d]:
+            if has_variable[d]:
                 for p in range(P):
                     block[d, p] = support[d, 0] + (support[d, 1] - support[d, 0]) * rng.random()
             else:
                 block[d, :] = 0.0
         run(program, values, block, stack)
         for p in range(P):
-            if found < P and abs(stack[0, p]) < limit:  # false for nan
-                X[:, found] = block[:, p]
-                y[found] = stack[0, p]
-                found += 1
-        if found == P:
+            if n_valid < P and abs(stack[0, p]) < recipe.y_limit:  # false for nan
+                X[:, n_valid] = block[:, p]
+                y[n_valid] = stack[0, p]
+                n_valid += 1
+        if n_valid == P:
             break
-    if found < P:
+    if n_valid < P:
         return False
     largest = np.max(np.abs(y))
     return largest > 1e-6 and (P == 1 or np.max(y) - np.min(y) > 1e-6 * largest)

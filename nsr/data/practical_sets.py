@@ -21,11 +21,13 @@ from pathlib import Path
 import numpy as np
 
 from nsr.book.run_records import OUTPUTS, ROOT, short
+from nsr.book.spelling import refuse_unknown
 from nsr.data.laws import equations
 from nsr.data.problems import HALF_MAX, Problem, ProblemError, noisy
 from nsr.data.templates import TreeRecipe, template_stream
 from nsr.formulas.expressions import FULL, Prefix, variables
 from nsr.formulas.parsing import parse
+from nsr.numbers import random_streams
 from nsr.numbers.evaluation import evaluate
 
 SETS = ("feynman", "only_five_variables_nc", "black_box")
@@ -42,7 +44,6 @@ BLACK_BOX = tuple(
     """.split()
 )  # the last one, the paper's 35th, has two classes, ±1, treated as numbers
 TEST_SHARE = 0.25  # of the rows of black-box data, as in SRBench
-_FRESH = 3_000_017  # streams that no training set and no other test set uses
 
 
 def folder_of(kind: str) -> Path:
@@ -50,14 +51,14 @@ def folder_of(kind: str) -> Path:
     project, else outputs/<kind>."""
     chosen = os.environ.get(f"NSR_{kind.upper()}")
     places = [Path(chosen)] if chosen else [ROOT.parent / "shared" / kind, OUTPUTS / kind]
-    found = next((place for place in places if place.is_dir()), None)
-    if found is None:
+    folder = next((place for place in places if place.is_dir()), None)
+    if folder is None:
         fetched = "; or pip install pmlb, which fetches them as they are asked for" if kind == PMLB else ""
         raise FileNotFoundError(
             f"There is no folder {' or '.join(map(short, places))} with the data. "
             f"Set the environment variable NSR_{kind.upper()} to where they are{fetched}."
         )
-    return found
+    return folder
 
 
 def practical_set(
@@ -76,8 +77,7 @@ def practical_set(
     >>> [problem.name for problem in practical_set("feynman", limit=2)]
     ['feynman-I.6.20a', 'feynman-I.50.26']
     """
-    if name not in SETS:
-        raise ValueError(f"no practical set {name!r}; there are {', '.join(SETS)}")
+    refuse_unknown([name], SETS, "practical set", ValueError)
     if name == "feynman":
         makers = [(e.lecture, lambda rng, e=e: e.problem(rng, n_points, n_fresh, noise)) for e in equations()]
     elif name == "black_box":
@@ -95,7 +95,9 @@ def practical_set(
 
 def _stream(test_set: str, problem: str, seed: int) -> np.random.Generator:
     """Random numbers of one problem alone, so that a part of a set is the same as in the whole."""
-    return np.random.default_rng([_FRESH, SETS.index(test_set), zlib.crc32(problem.encode()), seed])
+    return np.random.default_rng(
+        [random_streams.PRACTICAL_SETS, SETS.index(test_set), zlib.crc32(problem.encode()), seed]
+    )
 
 
 @lru_cache(maxsize=4)  # one draw in two hundred has five variables
@@ -104,18 +106,18 @@ def _five_variable_templates(
 ) -> list[tuple[Prefix, tuple, tuple]]:
     """n different templates of p_E with exactly five variables, no constants, on (−10, 10), that have values
     there."""
-    found: dict[Prefix, None] = {}
-    check = np.random.default_rng([_FRESH, seed]).uniform(-10, 10, (2000, 5))
-    for template in template_stream(recipe, _FRESH + seed):
+    templates: dict[Prefix, None] = {}
+    check = np.random.default_rng([random_streams.PRACTICAL_SETS, seed]).uniform(-10, 10, (2000, 5))
+    for template in template_stream(recipe, random_streams.PRACTICAL_SETS + seed):
         if (
-            template not in found
+            template not in templates
             and len(variables(template)) == 5
             and np.mean(np.abs(evaluate(template, check)) < HALF_MAX) > 0.02
         ):
-            found[template] = None
-            if len(found) == n:
+            templates[template] = None
+            if len(templates) == n:
                 break
-    return [(template, (), ((-10.0, 10.0),) * 5) for template in found]
+    return [(template, (), ((-10.0, 10.0),) * 5) for template in templates]
 
 
 def _listed(path: Path, n: int = 100) -> list[tuple[Prefix, tuple, tuple]]:

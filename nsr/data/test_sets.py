@@ -9,13 +9,14 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
+from nsr.book.spelling import refuse_unknown
 from nsr.data.items import ItemRecipe, TemplateBank, sample_items
 from nsr.data.problems import Problem
 from nsr.data.templates import TreeRecipe, distinct, is_held_out, template_stream
 from nsr.formulas.expressions import Template, variables
+from nsr.numbers import random_streams
 
 TEST_SETS = ("not_included", "baseline", "not_included_matched")
-_FRESH = 1_000_003  # test sets draw from streams that no training set uses
 _SEARCHED = 200_000  # draws looked through for templates of the right size
 
 
@@ -39,32 +40,31 @@ def test_templates(
     not_included_matched  held-out templates whose (tokens, variables) are those of baseline, one for one;
                           where no held-out template has that size, the nearest
     """
-    if name not in TEST_SETS:
-        raise ValueError(f"no test set {name!r}; there are {', '.join(TEST_SETS)}")
-    known = set(training)
+    refuse_unknown([name], TEST_SETS, "test set", ValueError)
+    seen = set(training)
 
     def fresh() -> Iterator[Template]:
-        return template_stream(recipe, _FRESH + seed)
+        return template_stream(recipe, random_streams.TEST_SETS + seed)
 
     baseline = list(itertools.islice(fresh(), n))
     if name == "baseline":
         return baseline
     if name == "not_included":
-        unseen = (t for t in itertools.islice(fresh(), _SEARCHED) if t not in known and not is_held_out(t))
-        found = list(itertools.islice(distinct(unseen), n))
+        unseen = (t for t in itertools.islice(fresh(), _SEARCHED) if t not in seen and not is_held_out(t))
+        chosen = list(itertools.islice(distinct(unseen), n))
     else:
-        found = _matched(baseline, itertools.islice(fresh(), _SEARCHED // 4), known)
-    if len(found) < n:
+        chosen = _matched(baseline, itertools.islice(fresh(), _SEARCHED // 4), seen)
+    if len(chosen) < n:
         raise ValueError(
-            f"only {len(found)} of {n} templates for {name!r} in {_SEARCHED} draws: the training set covers p_E"
+            f"only {len(chosen)} of {n} templates for {name!r} in {_SEARCHED} draws: the training set covers p_E"
         )
-    return found
+    return chosen
 
 
-def _matched(targets: list[Template], draws: Iterator[Template], known: set[Template]) -> list[Template]:
+def _matched(targets: list[Template], draws: Iterator[Template], seen: set[Template]) -> list[Template]:
     by_size: dict[tuple[int, int], list[Template]] = defaultdict(list)
     for template in draws:
-        if is_held_out(template) and template not in known:
+        if is_held_out(template) and template not in seen:
             by_size[size(template)].append(template)
     if not by_size:
         return []
@@ -90,7 +90,7 @@ def test_set(
     """n problems of a test set, made the way training items are: constants, supports, n_points given and
     n_fresh to report on."""
     templates = test_templates(name, training, n, seed, recipe)
-    rng = np.random.default_rng([_FRESH, seed, TEST_SETS.index(name)])
+    rng = np.random.default_rng([random_streams.TEST_SETS, seed, TEST_SETS.index(name)])
     drawn = sample_items(
         TemplateBank(templates, recipe.vocabulary),
         rng,

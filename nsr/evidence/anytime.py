@@ -61,8 +61,8 @@ def has_traces(rows: pd.DataFrame) -> bool:
 
 
 def stopped_at(rows: pd.DataFrame, limits: Iterable[float], cost: str = "candidates") -> pd.DataFrame:
-    """The same lines with the flags novel and accurate that they would have, had each search been stopped at
-    its limit."""
+    """The same lines with novel and accurate as they would be if each search had been stopped at its
+    limit."""
     limits = list(limits)
     return rows.assign(
         **{
@@ -81,8 +81,8 @@ def share_at(
     what: str = "accurate",
     threshold: float = 0.99,
 ) -> np.ndarray:
-    """Share of problems whose best answer, when no more than each of `spent` had been spent, was accurate (or
-    novel).
+    """The share of problems whose best answer so far was accurate (or novel) when a search had spent s, for
+    each s in `spent`.
 
     >>> share_at(["5/89/0.1/3/0 12/230/0.2/4/1", "1/20/0.1/7/0"], [1, 5, 12]).tolist()
     [0.5, 0.5, 1.0]

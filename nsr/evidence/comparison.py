@@ -79,8 +79,9 @@ def read_rows(
 
 
 def flagged(rows: pd.DataFrame) -> pd.DataFrame:
-    """Lines with plain flags: novel (in each sense), accurate, copied; a failure is none of them. No beam
-    size is 0."""
+    """The lines with true or false for novel (in each sense), accurate and copied.
+
+    All of them are false for a problem without an answer. A strategy without a beam has beam size 0."""
     flags = {name: rows[name].isin([True, "True", 1]) for name in rows if name.startswith("novel")}
     answered = rows["answer"].notna() & (rows["answer"] != "")
     return rows.assign(

@@ -74,8 +74,9 @@ class TrainingSet:
         return frozenset(family(template) for template in self.templates)
 
     def novelty(self, prefix: Prefix | None) -> dict[str, bool | None]:
-        """Whether a prefix is new, in each sense; None where the log of seen sequences is missing. No
-        expression is never novel."""
+        """Whether a prefix is new, in each sense; None where the log of seen sequences is missing.
+
+        What is not a valid expression is not novel in any sense."""
         if prefix is None or not is_valid(prefix):
             return dict.fromkeys(SENSES, False)
         if prefix not in self._known:

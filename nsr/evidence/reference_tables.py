@@ -1,9 +1,10 @@
-"""Reference tables that grow by rows: what was measured is written at once, is known by all that decides it,
-and is not measured twice.
+"""Reference tables that grow run by run.
 
-outputs/reference/<scale>/results/<name>.csv.gz   a line per problem; the column `run` says to which row of
-the grid it belongs outputs/reference/<scale>/results/<name>.json     parameters, commit, date and seconds, of
-the table and of each of its rows
+A run is written to its table as soon as it is measured. It is known by everything that decides its numbers,
+so that none is measured twice.
+
+    outputs/reference/<scale>/results/<name>.csv.gz   a line per problem; the column `run` says of which run
+    outputs/reference/<scale>/results/<name>.json     parameters, commit, date and seconds of table and runs
 """
 
 from __future__ import annotations

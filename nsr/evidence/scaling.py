@@ -26,6 +26,7 @@ from nsr.evidence.statistics import mcnemar, wilson
 from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, is_valid
 from nsr.formulas.skeletons import bare, simplified
 from nsr.network.checkpoints import Trained
+from nsr.numbers import random_streams
 from nsr.numbers.evaluation import evaluate
 from nsr.search.engine import solve_all
 from nsr.search.strategies.greedy import Greedy
@@ -43,7 +44,6 @@ SENSES = (
 PARTS = (30, 12, 5, 2, 1)  # the largest set divided by each
 PAPER = {"novel_constants": 12.0, "novel": 6.0}  # "less than" so many per cent at 1.5M, of 300 problems
 N_PROBLEMS = 300
-_FRESH = 2_000_003  # test problems come from streams that no training set uses
 
 
 def sizes(largest: int) -> list[int]:
@@ -57,12 +57,10 @@ def sizes(largest: int) -> list[int]:
 
 # --------------------------------------------------------------------------------------------------------------------- novelty
 
-_POINTS = 10 ** np.random.default_rng(20261).uniform(-1, 1, (16, len(VARIABLES)))
-_VALUES = (
-    1.7,
-    -2.3,
-    37.1,
-)  # of C: a root or logarithm that one of them leaves undefined is defined with another
+_POINTS = 10 ** np.random.default_rng(random_streams.SKELETON_POINTS).uniform(-1, 1, (16, len(VARIABLES)))
+# All C of a skeleton have one of these values at a time. A root or a logarithm that is undefined with one of
+# them is defined with another.
+_VALUES = (1.7, -2.3, 37.1)
 
 
 @lru_cache(maxsize=1 << 17)
@@ -139,12 +137,18 @@ def _problems(
         raise ValueError(f"no test set {test_set!r}; there are {', '.join(TEST_SETS)}")
 
     def drawn() -> Iterator[Prefix]:
-        rng, ordered = np.random.default_rng([_FRESH, seed]), sorted(known)
+        rng, ordered = np.random.default_rng([random_streams.SCALING_PROBLEMS, seed]), sorted(known)
         while True:
             yield ordered[rng.integers(len(ordered))]
 
-    stream = distinct(skeleton_stream(_FRESH + seed), known) if test_set == "new_skeletons" else drawn()
-    tables = make_tables(stream, 2 * n, 1, _FRESH + seed, 2 * n_points)  # some are constant on one half
+    stream = (
+        distinct(skeleton_stream(random_streams.SCALING_PROBLEMS + seed), known)
+        if test_set == "new_skeletons"
+        else drawn()
+    )
+    tables = make_tables(
+        stream, 2 * n, 1, random_streams.SCALING_PROBLEMS + seed, 2 * n_points
+    )  # some are constant on one half
     found = []
     for index, c, points in zip(tables.skeleton, tables.constants, tables.points):
         (X, y), (X_fresh, y_fresh) = (

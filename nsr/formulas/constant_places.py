@@ -16,6 +16,7 @@ from functools import lru_cache
 from nsr.formulas.expressions import ARITY, CONSTANT, POWERS, Prefix, Template, check, subtree_end
 
 ALWAYS = -1  # the guard of a token that is written in any case
+SUMS = ("add", "sub")
 
 
 @dataclass(frozen=True)
@@ -52,87 +53,103 @@ def saturate(template: Template) -> Saturated:
     'mul add C mul C x1 pow2 add C x2'
     """
     check(template)
-    tokens: list[str] = []
-    guards: list[int] = []
-    groups: list[list[tuple[int, int]]] = []
-    additive: list[bool] = []
-    spare: set[int] = set()
+    writer = _Writer(template)
+    writer.write_sum(0)
+    return writer.saturated()
 
-    def write(guard: int, *written: str) -> None:
-        tokens.extend(written)
-        guards.extend([guard] * len(written))
 
-    def place(is_additive: bool, group: int, sign: int = 1) -> None:
-        groups[group].append((len(additive), sign))
-        additive.append(is_additive)
+class _Writer:
+    """Writes a template from left to right with all its constants.
 
-    def new_group() -> int:
-        groups.append([])
-        return len(groups) - 1
+    A part of the template is `scaled` where something around it has a factor already, which can do the work
+    of its own; and a sum is `shifted` where a factor around it can do the work of its summand.
+    """
 
-    def factor(scaled: bool) -> None:
-        """A factor before what is written next; spare where all around it has one already."""
-        group = new_group()
-        place(False, group)
-        write(group, "mul", CONSTANT)
-        if scaled:
-            spare.add(group)
+    def __init__(self, template: Template) -> None:
+        self.template = template
+        self.tokens: list[str] = []
+        self.guards: list[int] = []
+        self.groups: list[list[tuple[int, int]]] = []
+        self.additive: list[bool] = []
+        self.spare: set[int] = set()
 
-    def emit_sum(start: int, scaled: bool = False, shifted: bool = False) -> None:
-        """A whole sum: its additive constant stands before the first positive term, and is spare if the sum
-        is `shifted`.
+    def write(self, guard: int, *tokens: str) -> None:
+        self.tokens.extend(tokens)
+        self.guards.extend([guard] * len(tokens))
 
-        If it is `scaled`, one of its terms needs no factor: the first.
+    def new_group(self, spare: bool = False) -> int:
+        self.groups.append([])
+        group = len(self.groups) - 1
+        if spare:
+            self.spare.add(group)
+        return group
+
+    def new_place(self, group: int, additive: bool, sign: int = 1) -> None:
+        self.groups[group].append((len(self.additive), sign))
+        self.additive.append(additive)
+
+    def write_factor(self, scaled: bool) -> None:
+        """A factor of what is written next."""
+        group = self.new_group(spare=scaled)
+        self.new_place(group, additive=False)
+        self.write(group, "mul", CONSTANT)
+
+    def write_sum(self, i: int, scaled: bool = False, shifted: bool = False) -> None:
+        """The whole sum that starts at token i; its additive constant stands before the first positive term.
+
+        If the sum is `scaled`, one of its terms needs no factor: the first.
         """
-        group, i = new_group(), start
-        if shifted:
-            spare.add(group)
-        while template[i] == "sub":
-            write(ALWAYS, "sub")
-            i += 1
-        write(group, "add", CONSTANT)
-        subs, i = i - start, emit(i, group, 1, scaled)
-        for _ in range(subs):
-            i = emit(i, group, -1, False)
+        group, minuses = self.new_group(spare=shifted), 0
+        while self.template[i + minuses] == "sub":
+            self.write(ALWAYS, "sub")
+            minuses += 1
+        self.write(group, "add", CONSTANT)
+        i = self.write_term(i + minuses, group, 1, scaled)
+        for _ in range(minuses):
+            i = self.write_term(i, group, -1, False)
 
-    def emit(i: int, group: int | None, sign: int, scaled: bool) -> int:
-        """The term that starts at i; `group` collects the additive constants of the sum it stands in;
-        `scaled`: it needs no factor."""
-        token = template[i]
-        if token in ("add", "sub") and group is not None:
-            write(ALWAYS, token)
-            i = emit(i + 1, group, sign, scaled)
-            return emit(i, group, -sign if token == "sub" else sign, False)
-        if token in ("add", "sub"):
-            emit_sum(i, scaled)
+    def write_term(self, i: int, group: int | None, sign: int, scaled: bool) -> int:
+        """The term that starts at token i; returns where it ends.
+
+        `group` collects the additive constants of the sum in which it stands with this sign; it is None in a
+        product or a quotient, which is no sum.
+        """
+        token, end = self.template[i], subtree_end(self.template, i)
+        if token in SUMS and group is not None:
+            self.write(ALWAYS, token)
+            second = self.write_term(i + 1, group, sign, scaled)
+            self.write_term(second, group, -sign if token == "sub" else sign, False)
+        elif token in SUMS:
+            self.write_sum(i, scaled)
         elif ARITY.get(token) == 2:
-            write(ALWAYS, token)
-            right = subtree_end(template, i + 1)
-            # One factor is enough for the whole product; a sum can use it for a term.
-            in_sum = token == "mul" and template[right] in ("add", "sub")
-            emit(i + 1, None, 1, scaled or in_sum)
-            emit(right, None, 1, scaled or not in_sum)
+            self.write(ALWAYS, token)
+            second = subtree_end(self.template, i + 1)
+            # one factor is enough for a product; a sum on its right can use that for one of its terms
+            on_the_right = token == "mul" and self.template[second] in SUMS
+            self.write_term(i + 1, None, 1, scaled or on_the_right)
+            self.write_term(second, None, 1, scaled or not on_the_right)
         elif token in ARITY:
-            factor(scaled)
-            write(ALWAYS, token)
-            emit_sum(i + 1, token in POWERS, token == "exp")
+            self.write_factor(scaled)
+            self.write(ALWAYS, token)
+            self.write_sum(i + 1, scaled=token in POWERS, shifted=token == "exp")
         elif token == CONSTANT:
-            write(ALWAYS, token)
+            self.write(ALWAYS, token)
         else:
-            if group is None:  # a factor of a product: its own brackets
-                group, sign = new_group(), 1
-                write(group, "add", CONSTANT)
-            factor(scaled)
-            place(True, group, sign)
-            write(ALWAYS, token)
-        return subtree_end(template, i)
+            if group is None:  # a variable in a product is a sum of its own: (c·x + c)
+                group, sign = self.new_group(), 1
+                self.write(group, "add", CONSTANT)
+            self.write_factor(scaled)
+            self.new_place(group, additive=True, sign=sign)
+            self.write(ALWAYS, token)
+        return end
 
-    emit_sum(0)
-    kept = [k for k, guard in enumerate(guards) if guard == ALWAYS or groups[guard]]
-    return Saturated(
-        tuple(tokens[k] for k in kept),
-        tuple(guards[k] for k in kept),
-        tuple(tuple(g) for g in groups),
-        tuple(additive),
-        frozenset(spare),
-    )
+    def saturated(self) -> Saturated:
+        """What was written, without the summands of sums that have no place for one."""
+        kept = [k for k, guard in enumerate(self.guards) if guard == ALWAYS or self.groups[guard]]
+        return Saturated(
+            tuple(self.tokens[k] for k in kept),
+            tuple(self.guards[k] for k in kept),
+            tuple(map(tuple, self.groups)),
+            tuple(self.additive),
+            frozenset(self.spare),
+        )

@@ -3,7 +3,6 @@ by name."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import yaml
 
 from nsr.book.run_records import ROOT
+from nsr.book.spelling import refuse_unknown
 from nsr.data.hints import hint_words
 from nsr.formulas.expressions import VOCABULARIES, Vocabulary
 from nsr.network.model import Config
@@ -41,13 +41,13 @@ class Data:
     prompt_empty: float = 0.2
     prompt_longest: int = 9
     prompt_total: int = 20
-    # some truth about the target beside the points (NSRwH); the probabilities are the published ones
+    # NSRwH: the network is told something true about the target, each kind with its published probability
     hinted: bool = False
     hint_complexity: float = 0.3
     hint_symmetry: float = 0.2
     hint_positives: float = 0.3
     hint_negatives: float = 0.3
-    hint_values: float = 0.15  # of each constant in a positive that its value is told
+    hint_values: float = 0.15  # a positive shows the value of each of its constants with this probability
 
 
 @dataclass(frozen=True)
@@ -152,25 +152,17 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     nsr.network.recipes.SettingsError: There is no setting 'stepps'. Did you mean 'steps'?
     """
     groups: dict[type, dict[str, Any]] = {Data: {}, Config: {}, Training: {}}
-    owner = {
-        f.name: cls for cls in (Config, Training, Data) for f in fields(cls)
-    }  # Data last: it owns the vocabulary
+    # Data comes last: the vocabulary is a key of Config, too, and belongs to the data.
+    owner = {f.name: cls for cls in (Config, Training, Data) for f in fields(cls)}
+    refuse_unknown(values, owner, "setting", SettingsError)
     for key, value in values.items():
-        if key not in owner:
-            near = difflib.get_close_matches(str(key), owner, 1)
-            raise SettingsError(
-                f"There is no setting {key!r}." + (f" Did you mean {near[0]!r}?" if near else "")
-            )
         groups[owner[key]][key] = value
     settings = Settings(
         Data(**_typed(Data, groups[Data])),
         _typed(Config, groups[Config]),
         Training(**_typed(Training, groups[Training])),
     )
-    if settings.data.vocabulary not in VOCABULARIES:
-        raise SettingsError(
-            f"vocabulary is {settings.data.vocabulary!r}; choose one of {', '.join(VOCABULARIES)}."
-        )
+    refuse_unknown([settings.data.vocabulary], VOCABULARIES, "vocabulary", SettingsError)
     try:
         settings.config()
     except ValueError as error:
@@ -196,10 +188,8 @@ def read_settings(name: str, scale: str = "laptop", overrides: Mapping[str, Any]
     if not path.exists() and size.isdigit() and (folder / f"{base}.yaml").exists():
         path, sized = folder / f"{base}.yaml", {"items": int(size)}
     if not path.exists():
-        known = sorted(p.stem for p in folder.glob("*.yaml"))
-        raise SettingsError(
-            f"No recipe for {name!r} at the scale {scale!r}; there are: {', '.join(known) or 'none'}."
-        )
+        recipes = sorted(file.stem for file in folder.glob("*.yaml"))
+        refuse_unknown([name], recipes, "recipe", SettingsError, f"at the scale {scale!r}")
     values = (yaml.safe_load(path.read_text()) or {}) | sized
     return make_settings(_numbered(values, number) | dict(overrides or {}))
 

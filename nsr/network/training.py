@@ -33,6 +33,7 @@ from nsr.network.devices import Learner, Objective, Place, joined, wants_compili
 from nsr.network.model import Network
 from nsr.network.optimisers import learning_rate, make_optimisers
 from nsr.network.recipes import FREE, Settings, SettingsError, read_settings
+from nsr.numbers import random_streams
 
 
 @dataclass
@@ -215,7 +216,7 @@ class Run:
         factor = learning_rate(p.step, t.schedule, t.steps, t.warmup, t.constant, t.decay)
         on_device = batch.to(place.device)
         if self.network.config.dropout:  # a resumed run drops the same units
-            torch.manual_seed(t.seed + 1_000_003 * (p.step * place.world + place.rank + 1))
+            torch.manual_seed(t.seed + random_streams.DROPOUT * (p.step * place.world + place.rank + 1))
         bf16 = t.precision == "bf16" or t.precision == "auto" and place.device.type == "cuda"
         # Gradients are averaged over processes: the sum over the whole batch, per target, is that average
         # times their number.

@@ -10,9 +10,10 @@ from functools import lru_cache
 import numpy as np
 
 from nsr.formulas.expressions import CONSTANT, VARIABLES, ExpressionError, Prefix, Template
+from nsr.numbers import random_streams
 from nsr.numbers.evaluation import evaluate
 
-_POINTS = np.random.default_rng(20260).uniform(-1.0, 1.0, (24, len(VARIABLES)))
+_POINTS = np.random.default_rng(random_streams.FINGERPRINT_POINTS).uniform(-1.0, 1.0, (24, len(VARIABLES)))
 
 
 @lru_cache(maxsize=65536)

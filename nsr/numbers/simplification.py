@@ -251,8 +251,8 @@ STRAIN = 1e5  # a constant beyond it, or below its inverse, is the mark of a dis
 
 
 def is_strained(constants: Iterable[float], most: float = STRAIN) -> bool:
-    """Whether a formula lives on enormous or tiny constants: in the units of a search, honest ones are
-    neither.
+    """Whether some constants are enormous or tiny. A search rescales its data, so the constants of a true
+    formula are neither.
 
     >>> is_strained((3e6, 1e-6)), is_strained((3.0,)), is_strained(())
     (True, False, False)

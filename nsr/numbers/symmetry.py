@@ -8,12 +8,13 @@ from functools import lru_cache
 import numpy as np
 
 from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Token, variables
+from nsr.numbers import random_streams
 from nsr.numbers.evaluation import evaluate
 
 # Points at which f is defined are looked for here.
 _RANGES = ((-1.0, 1.0), (0.0, 1.0), (1.0, 4.0), (-10.0, 10.0), (4.0, 40.0))
-_UNIT = np.random.default_rng(20261).random((48, len(VARIABLES)))
-_GENERIC = np.random.default_rng(20262).uniform(0.5, 2.0, 100)
+_UNIT = np.random.default_rng(random_streams.SYMMETRY_POINTS).random((48, len(VARIABLES)))
+_GENERIC = np.random.default_rng(random_streams.SYMMETRY_CONSTANTS).uniform(0.5, 2.0, 100)
 _ENOUGH = 8  # points at which both values are finite
 
 

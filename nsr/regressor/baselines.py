@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OURS, BASELINES = "NSRegressor", ("gplearn", "pyoperon")
-_OPERATORS = {  # FULL in their words; gplearn has no exp and no asin
+# The operators of our vocabulary FULL by their names in each package. gplearn has no exp and no asin.
+_OPERATORS = {
     "gplearn": ("add", "sub", "mul", "div", "sqrt", "log", "sin", "cos", "tan"),
     "pyoperon": "add,sub,mul,div,square,sqrt,log,exp,sin,cos,tan,asin,constant,variable",
 }
@@ -96,7 +97,8 @@ def _pyoperon(X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> tuple[
 
 
 def as_prefix(name: str, text: str) -> Valued | None:
-    """A formula in their notation as a prefix tuple and its constants; None if it is none of FULL.
+    """A formula in the notation of a package as a prefix tuple and its constants; None if it has an operator
+    that is not in FULL.
 
     >>> as_prefix("gplearn", "mul(X1, sub(X0, -0.5))"), as_prefix("pyoperon", "(2.0 * (X2 ^ 2))")
     ((('mul', 'x2', 'sub', 'x1', 'C'), (-0.5,)), (('mul', 'C', 'pow2', 'x2'), (2.0,)))

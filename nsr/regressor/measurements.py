@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import difflib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from nsr.book.spelling import refuse_unknown
 from nsr.regressor.tables import TableError
 
 if TYPE_CHECKING:
@@ -80,14 +80,7 @@ def split(
     """
     import pandas as pd
 
-    for name in (target, *columns):
-        if name not in table:
-            near = difflib.get_close_matches(name, list(table), 1)
-            raise TableError(
-                f"There is no column {name!r}."
-                + (f" Did you mean {near[0]!r}?" if near else "")
-                + f" There are: {', '.join(table)}."
-            )
+    refuse_unknown([target, *columns], table, "column", TableError)
     notes, numeric = [], [name for name in table if table[name].dtype.kind == "f"]
     if target not in numeric or set(columns) - set(numeric):
         name = next(n for n in (target, *columns) if n not in numeric)

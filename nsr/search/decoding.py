@@ -167,15 +167,16 @@ def next_tokens(
     answers: list[list[tuple[Token, float]]] = [[] for _ in jobs]
     cost = [0] * len(jobs)
     todo = [i for i, job in enumerate(jobs) if _possible(network, job)]
-    for part in passes(jobs, todo, memory.device) if todo else ():
-        logits, _, lengths = _prefill(network, vocabulary, memory, [jobs[i] for i in part])
+    for members in passes(jobs, todo, memory.device) if todo else ():
+        batch = [jobs[i] for i in members]
+        logits, _, lengths = _prefill(network, vocabulary, memory, batch)
         log_probs = logits.double().log_softmax(-1).cpu()  # (J, V)
-        needed = torch.tensor([open_arguments(jobs[i].request.prefix) for i in part])
-        room = torch.tensor([room_for(network, jobs[i]) - len(jobs[i].request.prefix) for i in part])
-        fits = allowed(vocabulary, needed, room, torch.tensor([jobs[i].n_variables for i in part]))
-        fits |= torch.tensor([not jobs[i].request.masked for i in part])[:, None]
+        needed = torch.tensor([open_arguments(job.request.prefix) for job in batch])
+        room = torch.tensor([room_for(network, job) - len(job.request.prefix) for job in batch])
+        fits = allowed(vocabulary, needed, room, torch.tensor([job.n_variables for job in batch]))
+        fits |= torch.tensor([not job.request.masked for job in batch])[:, None]
         order = log_probs.masked_fill(~fits, -torch.inf).sort(dim=-1, descending=True, stable=True)
-        for row, i in enumerate(part):
+        for row, i in enumerate(members):
             n = int(fits[row].sum())
             pairs = zip(order.indices[row, :n].tolist(), order.values[row, :n].tolist())
             answers[i], cost[i] = [(vocabulary.tokens[v], value) for v, value in pairs], int(lengths[row])
@@ -198,10 +199,10 @@ def complete(
     for i, job in enumerate(jobs):
         if _possible(network, job):
             groups.setdefault(alike(job.request), []).append(i)
-    for members in groups.values():
-        for part in passes(jobs, members, memory.device):
-            found = _beam_search(network, vocabulary, memory, [jobs[i] for i in part])
-            for i, (hypotheses, tokens) in zip(part, found):
+    for group in groups.values():
+        for members in passes(jobs, group, memory.device):
+            results = _beam_search(network, vocabulary, memory, [jobs[i] for i in members])
+            for i, (hypotheses, tokens) in zip(members, results):
                 answers[i], cost[i] = hypotheses, tokens
     return answers, cost
 
@@ -226,8 +227,45 @@ class _Beams:
     done_log_prob: Tensor  # (J, b)
     done_tokens: Tensor  # (J, b, T), −1 after the last
 
+    @classmethod
+    def begin(cls, network, jobs: Sequence[Job], device: torch.device) -> _Beams:
+        """One live hypothesis per job, its prefix, and none that is finished."""
+        J, b = len(jobs), jobs[0].request.beam_size
+        room = torch.tensor([room_for(network, job) for job in jobs], device=device)
+        length = torch.tensor([len(job.request.prefix) for job in jobs], device=device)
+        nothing = torch.full((J, b), -torch.inf, dtype=torch.float64, device=device)
+        unwritten = torch.full((J, b, int((room - length).max())), -1, device=device)
+        beams = cls(
+            job=torch.arange(J, device=device),
+            room=room,
+            length=length,
+            n_variables=torch.tensor([job.n_variables for job in jobs], device=device),
+            log_prob=nothing.clone(),
+            needed=torch.zeros(J, b, dtype=torch.long, device=device),
+            tokens=unwritten,
+            done_score=nothing,
+            done_log_prob=nothing,
+            done_tokens=unwritten,
+        )
+        beams.log_prob[:, 0] = 0.0
+        beams.needed[:, 0] = torch.tensor([open_arguments(job.request.prefix) for job in jobs], device=device)
+        return beams
+
+    @property
+    def live(self) -> Tensor:
+        """(J, b) bool; the network's rows are the live hypotheses in this order."""
+        return self.log_prob > -torch.inf
+
     def keep(self, index: Tensor) -> _Beams:
         return _Beams(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    def go_on(self, log_prob: Tensor, parent: Tensor, token: Tensor, arity: Tensor, step: int) -> None:
+        """Let the live hypotheses be others (J, b): those of their parents with one more token each."""
+        self.tokens = self.tokens.gather(1, parent[..., None].expand_as(self.tokens))
+        if step < self.tokens.shape[2]:
+            self.tokens[:, :, step] = token
+        self.needed = self.needed.gather(1, parent) + arity - 1
+        self.log_prob, self.length = log_prob, self.length + 1
 
     def finish(self, log_prob: Tensor, length_penalty: float) -> None:
         """Let live hypotheses (J, b) that end with this log-probability (−inf: does not end) compete with the
@@ -245,86 +283,81 @@ def _beam_search(
     network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]
 ) -> list[tuple[list[Hypothesis], int]]:
     """Beam search for jobs that are `alike`, in lockstep; a job leaves the batch when its search is over."""
-    rules, device, end, V = jobs[0].request, memory.device, vocabulary.ids[END], len(vocabulary)
-    b, alpha, J = rules.beam_size, rules.length_penalty, len(jobs)
-    room = torch.tensor([room_for(network, job) for job in jobs], device=device)
-    length = torch.tensor([len(job.request.prefix) for job in jobs], device=device)
-    T = int((room - length).max())
-    arities = token_tables(vocabulary)[0].to(device)
-    none = torch.full((J, b), -torch.inf, dtype=torch.float64, device=device)
-    beams = _Beams(
-        torch.arange(J, device=device),
-        room,
-        length,
-        torch.tensor([job.n_variables for job in jobs], device=device),
-        none.clone(),
-        torch.zeros(J, b, dtype=torch.long, device=device),
-        torch.full((J, b, T), -1, device=device),
-        none.clone(),
-        none.clone(),
-        torch.full((J, b, T), -1, device=device),
-    )
-    beams.log_prob[:, 0] = 0.0
-    beams.needed[:, 0] = torch.tensor([open_arguments(job.request.prefix) for job in jobs], device=device)
-
-    results: list[tuple[list[Hypothesis], int]] = [([], 0)] * J
+    rules, device = jobs[0].request, memory.device
+    beams, arities = _Beams.begin(network, jobs, device), token_tables(vocabulary)[0].to(device)
+    results: list[tuple[list[Hypothesis], int]] = [([], 0)] * len(jobs)
     logits, state, lengths = _prefill(network, vocabulary, memory, jobs)
     cost = lengths.to(device, copy=True)  # the state may hold on to lengths
-    for step in range(T + 1):
-        # every continuation of every live hypothesis
-        live = beams.log_prob > -torch.inf  # (J, b), R of them; the network's rows are in this order
-        total = torch.full((*live.shape, V), -torch.inf, dtype=torch.float64, device=device)
-        total[live] = beams.log_prob[live][:, None] + logits.double().log_softmax(-1)  # (J, b, V)
-        if rules.masked:
-            left = (beams.room - beams.length)[:, None].expand_as(live)
-            total.masked_fill_(
-                ~allowed(vocabulary, beams.needed, left, beams.n_variables[:, None].expand_as(live)),
-                -torch.inf,
-            )
+    for step in range(beams.tokens.shape[2] + 1):
+        total = _continuations(vocabulary, beams, logits, rules)
+        beams.finish(_take_endings(vocabulary, beams, total, rules), rules.length_penalty)
+        log_prob, parent, token = _survivors(beams, total, rules)
+        row_of = beams.live.flatten().cumsum(0).sub(1).view_as(parent)  # (J, b), of the network
+        n_rows, goes_on = len(logits), log_prob > -torch.inf
+        rows, words = row_of.gather(1, parent)[goes_on], token[goes_on]  # (R,)
+        beams.go_on(log_prob, parent, token, arities[token], step)
 
-        # END: forced by the mask, or as published among the 2b best continuations; what ran out of room ends
-        # as it is
-        ending = total[..., end].clone()  # (J, b)
-        if not rules.masked:
-            full = (beams.length == beams.room)[:, None]
-            ending[ending < total.flatten(1).topk(min(2 * b, b * V)).values[:, -1:]] = -torch.inf
-            ending = torch.where(full & (ending == -torch.inf), beams.log_prob, ending)
-            total.masked_fill_(full[..., None], -torch.inf)
-        beams.finish(ending, alpha)
-
-        # the b best that go on, except those that cannot beat the worst of b finished ones however they end
-        total[..., end] = -torch.inf
-        log_prob, index = total.flatten(1).topk(b)  # (J, b) of b·V
-        parent, token = index // V, index % V
-        worst = beams.done_score[:, -1:]  # −inf until b are finished
-        longest = torch.maximum((1 + beams.room.double()) ** alpha, (2 + beams.length.double()) ** alpha)[
-            :, None
-        ]  # log p ≤ 0
-        hopeless = worst > -torch.inf if rules.stop == "enough" else log_prob / longest <= worst
-        log_prob = log_prob.masked_fill(hopeless, -torch.inf)
-        order = _in_place(parent, log_prob > -torch.inf)
-        log_prob, parent, token = log_prob.gather(1, order), parent.gather(1, order), token.gather(1, order)
-        live_next = log_prob > -torch.inf
-
-        row = torch.full(live.shape, -1, device=device)
-        row[live] = torch.arange(int(live.sum()), device=device)
-        rows, words = row.gather(1, parent)[live_next], token[live_next]  # (R,)
-        beams.tokens = beams.tokens.gather(1, parent[..., None].expand_as(beams.tokens))
-        if step < T:
-            beams.tokens[:, :, step] = token
-        beams.needed = beams.needed.gather(1, parent) + arities[token] - 1
-        beams.log_prob, beams.length = log_prob, beams.length + 1
-
-        going = live_next.any(1)
+        going = goes_on.any(1)
         if not going.all():
             _collect(beams.keep(~going), jobs, vocabulary, cost, results)
-            beams, live_next = beams.keep(going), live_next[going]
+            beams = beams.keep(going)
         if not len(words):
             break
-        cost.index_add_(0, beams.job, live_next.sum(1))
-        same = len(rows) == int(live.sum()) and bool((rows == torch.arange(len(rows), device=device)).all())
+        cost.index_add_(0, beams.job, beams.live.sum(1))
+        same = len(rows) == n_rows and bool((rows == torch.arange(n_rows, device=device)).all())
         logits, state = network.step(words, state if same else state.select(rows))  # select copies the cache
     return results
+
+
+def _continuations(vocabulary: Vocabulary, beams: _Beams, logits: Tensor, rules: Complete) -> Tensor:
+    """Log-probabilities (J, b, V) of every live hypothesis with every token after it, −inf where none may
+    stand."""
+    live = beams.live
+    total = torch.full((*live.shape, len(vocabulary)), -torch.inf, dtype=torch.float64, device=live.device)
+    total[live] = beams.log_prob[live][:, None] + logits.double().log_softmax(-1)  # (R, V)
+    if rules.masked:
+        left = (beams.room - beams.length)[:, None].expand_as(live)
+        n_variables = beams.n_variables[:, None].expand_as(live)
+        total.masked_fill_(~allowed(vocabulary, beams.needed, left, n_variables), -torch.inf)
+    return total
+
+
+def _take_endings(vocabulary: Vocabulary, beams: _Beams, total: Tensor, rules: Complete) -> Tensor:
+    """Take END out of the continuations: log-probabilities (J, b) of the hypotheses that end here, −inf for
+    others.
+
+    The mask says where END may stand. Without it, as published, END counts if it is among the 2b best
+    continuations of a job, and what has no room for another token ends as it is.
+    """
+    end = vocabulary.ids[END]
+    ending = total[..., end].clone()
+    if not rules.masked:
+        best = total.flatten(1).topk(min(2 * rules.beam_size, total[0].numel())).values  # (J, 2b)
+        ending[ending < best[:, -1:]] = -torch.inf
+        full = (beams.length == beams.room)[:, None]
+        ending = torch.where(full & (ending == -torch.inf), beams.log_prob, ending)
+        total.masked_fill_(full[..., None], -torch.inf)
+    total[..., end] = -torch.inf
+    return ending
+
+
+def _survivors(beams: _Beams, total: Tensor, rules: Complete) -> tuple[Tensor, Tensor, Tensor]:
+    """The b best continuations of each job: their log-probabilities, parents and tokens, (J, b) each.
+
+    One that cannot beat the worst of b finished hypotheses however it ends is given up (−inf): its
+    log-probability can only fall, so its score is at most that of the longest expression with what it has
+    now.
+    """
+    alpha, V = rules.length_penalty, total.shape[2]
+    log_prob, index = total.flatten(1).topk(rules.beam_size)  # (J, b) of b·V
+    parent, token = index // V, index % V
+    worst = beams.done_score[:, -1:]  # −inf until b are finished
+    longest = torch.maximum((1 + beams.room.double()) ** alpha, (2 + beams.length.double()) ** alpha)
+    best_score = log_prob / longest[:, None]
+    hopeless = worst > -torch.inf if rules.stop == "enough" else best_score <= worst
+    log_prob = log_prob.masked_fill(hopeless, -torch.inf)
+    order = _in_place(parent, log_prob > -torch.inf)
+    return log_prob.gather(1, order), parent.gather(1, order), token.gather(1, order)
 
 
 def _in_place(parent: Tensor, live: Tensor) -> Tensor:

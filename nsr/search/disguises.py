@@ -1,17 +1,15 @@
-"""Limits: what an expression comes close to where the data lie, written without the function or the product
-that is hardly seen.
+"""Disguises: a fitted expression may be a simpler one in disguise.
 
-A fit may find a straight line as the tangent of a millionth, a sum as a product of enormous shifts, or a
-reciprocal beside a pole:
+With very large or very small constants an expression comes close to a simpler one, its limit, at all points
+of the data: 10⁶·tan(10⁻⁶·x) is a straight line. This file writes the limits down. Letters: m and n are the
+medians of u and v.
 
-    f(u)           →  f(m) + f'(m)·(u − m)      where u stays close to its median m
-    u·v            →  n·u + m·v − m·n           where both vary little beside their size; m and n are the
-    medians of u and v
+    f(u)           →  f(m) + f'(m)·(u − m)      where u stays close to m
+    u·v            →  n·u + m·v − m·n           where u and v vary little compared with m and n
     tan(u)         →  1 / (π/2 − u)             close to a pole
-    exp(c·log(u))  →  1/u, √u, u or u²          whichever has the exponent that is closest to c
+    exp(c·log(u))  →  1/u, √u, u or u²          the one whose exponent is closest to c
 
-Each is offered with the constants that follow from the old ones; whether it fits as well, a verification
-says.
+The constants of a limit follow from those of the expression. Whether it fits as well, a verification says.
 """
 
 from __future__ import annotations
@@ -46,28 +44,29 @@ def limits(prefix: Prefix, constants: Constants, X: np.ndarray) -> list[Valued]:
     >>> [" ".join(prefix) for prefix, _ in limits(("mul", "C", "tan", "mul", "C", "x1"), (3e6, 1e-6), X)]
     ['mul C add C mul C x1', 'div C add C mul C x1']
     """
-    found: dict[Prefix, Valued] = {}
+    different: dict[Prefix, Valued] = {}
     with np.errstate(all="ignore"):
         for new in _limits(prefix, constants, X):
             if np.isfinite(new[1]).all():
                 valued = simplify(*new)
                 if np.isfinite(valued[1]).all() and valued[0] != prefix:
-                    found.setdefault(valued[0], valued)
-    return list(found.values())
+                    different.setdefault(valued[0], valued)
+    return list(different.values())
 
 
 def _limits(prefix: Prefix, constants: Constants, X: np.ndarray) -> Iterator[Valued]:
     ends = spans(prefix)
-    first = np.cumsum([0, *(token == CONSTANT for token in prefix)])  # constants before each place
+    # first[i] is the number of the first constant at token i or after it
+    first = np.cumsum([0, *(token == CONSTANT for token in prefix)])
 
-    def part(i: int, j: int) -> Valued:
+    def between(i: int, j: int) -> Valued:
         return prefix[i:j], tuple(constants[first[i] : first[j]])
 
     for i, token in enumerate(prefix):
         if token in ("add", "sub", "div") or token not in ARITY:
             continue
-        before, after = part(0, i), part(ends[i], len(prefix))
-        u = part(i + 1, ends[i + 1])
+        before, after = between(0, i), between(ends[i], len(prefix))
+        u = between(i + 1, ends[i + 1])
         if ARITY[token] == 1:
             new = [_line(token, u, X)]
             if token == "tan":
@@ -75,7 +74,7 @@ def _limits(prefix: Prefix, constants: Constants, X: np.ndarray) -> Iterator[Val
             if token == "exp" and "log" in u[0][:3:2]:
                 new.extend(_power(u))
         else:
-            v = part(ends[i + 1], ends[i])
+            v = between(ends[i + 1], ends[i])
             new = [_sum_of(u, v, X)] if (CONSTANT,) not in (u[0], v[0]) else []
         for middle in new:
             yield before[0] + middle[0] + after[0], before[1] + middle[1] + after[1]
@@ -104,6 +103,6 @@ def _power(u: Valued) -> Iterator[Valued]:
 
 
 def _sum_of(u: Valued, v: Valued, X: np.ndarray) -> Valued:
-    """u·v without the product of what both vary by."""
-    m, n = (float(np.median(evaluate(part[0], X, part[1]))) for part in (u, v))
+    """u·v = n·u + m·v − m·n + (u − m)·(v − n), without the last product."""
+    m, n = (float(np.median(evaluate(prefix, X, constants))) for prefix, constants in (u, v))
     return nest_valued("add", [number(-m * n), join("mul", number(n), u), join("mul", number(m), v)])

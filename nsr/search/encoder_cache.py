@@ -28,22 +28,22 @@ class Memories:
 
     def __init__(self, network, vocabulary: Vocabulary) -> None:
         self.network, self.vocabulary = network, vocabulary
-        self.known: dict[tuple[int, Any], Tensor] = {}  # (identity of the problem, hints) → (S, h)
-        self.prompts: dict[
-            tuple[int, Any, tuple[Prefix, ...]], Tensor
-        ] = {}  # the same and a prompt → (layers, 2, L, h)
+        # (identity of the problem, hints) → (S, h)
+        self.encoded: dict[tuple[int, Any], Tensor] = {}
+        # (identity of the problem, hints, prompt) → (layers, 2, L, h)
+        self.prompts: dict[tuple[int, Any, tuple[Prefix, ...]], Tensor] = {}
 
     def rows(self, wanted: list[tuple[Problem, tuple[int, ...] | None]]) -> tuple[Tensor, list[int]]:
         """A memory (N, S, h) with one row per different problem and hints, and the row of each that was
         wanted."""
         different = {(id(problem), hints): (problem, hints) for problem, hints in wanted}
-        missing = [item for key, item in different.items() if key not in self.known]
+        missing = [item for key, item in different.items() if key not in self.encoded]
         for start in range(0, len(missing), ENCODED):
-            part = missing[start : start + ENCODED]
-            for (problem, hints), memory in zip(part, self.encode(part)):
-                self.known[id(problem), hints] = memory
+            batch = missing[start : start + ENCODED]
+            for (problem, hints), memory in zip(batch, self.encode(batch)):
+                self.encoded[id(problem), hints] = memory
         place = {key: row for row, key in enumerate(different)}
-        memory = torch.stack([self.known[key] for key in different])
+        memory = torch.stack([self.encoded[key] for key in different])
         return memory, [place[id(problem), hints] for problem, hints in wanted]
 
     @torch.inference_mode()
@@ -85,21 +85,19 @@ class Memories:
         keys = [(id(problem), request.hints, request.prompt) for problem, request in asked]
         first = {key: i for i, key in reversed(list(enumerate(keys)))}  # who asks first pays for all
         kept = {key: self.prompts[key] for key in first if key in self.prompts}
-        spelled = {
-            key: self.vocabulary.encode(sequence((), key[2])[:-2]) for key in first if key not in kept
-        }  # no START, no END
-        room = (
-            self.network.config.positions - 1
-        )  # nothing can be written after a longer one, and nothing will be asked
+        # the prompt alone, without START and END
+        spelled = {key: self.vocabulary.encode(sequence((), key[2])[:-2]) for key in first if key not in kept}
+        # After a prompt that fills all positions nothing can be written, so nothing will be asked.
+        room = self.network.config.positions - 1
         missing = sorted(
             (key for key, ids in spelled.items() if 0 < len(ids) <= room), key=lambda key: len(spelled[key])
         )
         for start in range(0, len(missing), PROMPTED):
-            part = missing[start : start + PROMPTED]
-            inputs = [spelled[key] for key in part]
-            _, state, lengths = read(self.network, memory, inputs, [rows[first[key]] for key in part])
-            kept |= zip(part, state.read(lengths.tolist()))
-            for key, ids in zip(part, inputs):
+            batch = missing[start : start + PROMPTED]
+            inputs = [spelled[key] for key in batch]
+            _, state, lengths = read(self.network, memory, inputs, [rows[first[key]] for key in batch])
+            kept |= zip(batch, state.read(lengths.tolist()))
+            for key, ids in zip(batch, inputs):
                 read_now[first[key]] = len(ids)
         owners = {key[:2] for key in keys}  # a search seldom comes back to an earlier prompt
         self.prompts = {key: past for key, past in self.prompts.items() if key[:2] not in owners} | kept

@@ -25,6 +25,7 @@ from nsr.data.problems import Problem, ProblemError
 from nsr.formulas.expressions import Vocabulary
 from nsr.search import decoding
 from nsr.search.decoding import Complete, Job, NextTokens
+from nsr.search.dialogue import Dialogue
 from nsr.search.encoder_cache import Memories
 from nsr.search.oracle import Candidate, Oracle, Verify, clocks, verify_all
 from nsr.search.result import Result
@@ -91,13 +92,11 @@ class _Running:
 
     index: int
     oracle: Oracle
-    steps: Search
+    dialogue: Dialogue
     asked: list[Request] = field(default_factory=list)
-    single: bool = True  # it yielded one request, not a list
-    answers: dict[int, Any] = field(default_factory=dict)
-    cache: dict[Request, Any] = field(
-        default_factory=dict
-    )  # decoding never changes its mind: the same request, the same answer
+    answers: dict[int, Any] = field(default_factory=dict)  # by the request's place in `asked`
+    # what the network answered: the same request always gets the same answer
+    cache: dict[Request, Any] = field(default_factory=dict)
     answer: Candidate | None = None
     stopped: str = ""
     over: bool = False
@@ -106,20 +105,19 @@ class _Running:
         """Hand over the answers and run to the next request; charge the strategy's own thinking to its
         problem."""
         while not self.over and len(self.answers) == len(self.asked):
-            answers = [self.answers[k] for k in range(len(self.asked))]
             if self.stopped:
                 self.finish()
                 return
+            if self.asked:
+                self.dialogue.answers = [self.answers[k] for k in range(len(self.asked))]
             begin = clocks()
             try:
-                asked = self.steps.send((answers[0] if self.single else answers) if self.asked else None)
-            except StopIteration as end:
-                self.answer, self.over = end.value, True
+                self.asked = next(self.dialogue)
+            except StopIteration:
+                self.answer, self.over = self.dialogue.result, True
                 return
             finally:
                 self.oracle.charge(clocks() - begin)
-            self.single = isinstance(asked, Request)
-            self.asked = [asked] if self.single else list(asked)
             self.answers = {
                 k: self.cache[request] for k, request in enumerate(self.asked) if request in self.cache
             }
@@ -142,7 +140,7 @@ class _Running:
                 room -= len(self.asked[k].prefixes)
 
     def finish(self) -> None:
-        self.steps.close()
+        self.dialogue.close()
         self.over = True
 
     def waiting(self) -> list[tuple[_Running, int, Request]]:
@@ -170,17 +168,17 @@ def solve_all(
     the training set that the result tables measure novelty against (`nsr.evidence.novelty.TrainingSet`).
     Ctrl-C ends all searches and returns the best so far.
     """
-    known = model.vocabulary.n_variables
+    most = model.vocabulary.n_variables
     for problem in problems:
         if not isinstance(problem, Problem):
             raise TypeError(f"expected a Problem, got {type(problem).__name__}; Problem(X, y) makes one")
-        if problem.n_variables > known:
-            raise ProblemError(f"{problem!r}: the network knows {known} variables only")
+        if problem.n_variables > most:
+            raise ProblemError(f"{problem!r}: the network knows {most} variables only")
     runs = []
     for i, problem in enumerate(problems):
         oracle = Oracle(problem)
         view = View(problem, model.vocabulary, model.network.config.positions, oracle)
-        runs.append(_Running(i, oracle, strategy.search(view, problem.stream(seed))))
+        runs.append(_Running(i, oracle, Dialogue(strategy.search(view, problem.stream(seed)))))
     finished = _run(runs, model, budget or Budget())
     if progress is not None:
         count = lambda: f"{sum(run.oracle.n_candidates for run in runs):,} candidates"
@@ -214,8 +212,8 @@ def _run(runs: list[_Running], model: Model, budget: Budget) -> Iterator[int]:
         # Verifications first: whoever is answered goes on to ask the network, and the next pass is fuller.
         checks = [item for item in waiting if isinstance(item[2], Verify)]
         if checks:
-            found = verify_all([(run.oracle, request) for run, _, request in checks])
-            for (run, k, _), candidates in zip(checks, found):
+            answers = verify_all([(run.oracle, request) for run, _, request in checks])
+            for (run, k, _), candidates in zip(checks, answers):
                 run.answers[k] = candidates
             fresh = [run for run, _, _ in checks]
         elif waiting:

@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,9 +51,9 @@ class Verify:
 
     def first(self, n: int) -> Verify:
         """The same request for the first n candidates only."""
-        return self.part(0, n)
+        return self.between(0, n)
 
-    def part(self, begin: int, end: int) -> Verify:
+    def between(self, begin: int, end: int) -> Verify:
         """The same request for the candidates from begin to end only."""
         log_probs, initial = (values and values[begin:end] for values in (self.log_probs, self.initial))
         return Verify(self.prefixes[begin:end], log_probs, initial, self.starts, self.note)
@@ -90,15 +90,16 @@ class TracePoint:
 
     candidates: int
     tokens: int
-    seconds: float  # of the processor
+    seconds: float  # that the processor worked
     best: Candidate
 
 
 def clocks() -> np.ndarray:
-    """Seconds on the wall and of the processor. A budget is on the wall; costs are compared by the processor,
-    whatever else it was doing.
+    """Seconds on the wall, and seconds that the processor worked for this process.
 
-    (Where a GPU computes, the processor waits for it in a loop, which counts.)
+    A budget is in seconds on the wall. Costs are compared in seconds of the processor, because these do not
+    depend on what else the machine was doing. While a GPU computes, the processor waits in a loop, and this
+    waiting is counted, too.
     """
     return np.array([time.perf_counter(), time.process_time()])
 
@@ -120,7 +121,7 @@ class Oracle:
     processor: float = 0.0
     best: Candidate | None = None
     generated: Counter = field(default_factory=Counter)  # prefix → how often
-    found: dict[tuple, Candidate] = field(default_factory=dict)  # (prefix, starts, initial) → its candidate
+    verified: dict[tuple, Candidate] = field(default_factory=dict)  # (prefix, starts, initial) → candidate
     trace: list[TracePoint] = field(default_factory=list)
 
     def verify(self, prefixes: Iterable[Prefix], **options) -> list[Candidate]:
@@ -154,52 +155,72 @@ class Oracle:
 def verify_all(requests: Sequence[tuple[Oracle, Verify]]) -> list[list[Candidate]]:
     """Answer the verifications of many problems with a few compiled calls over all their candidates."""
     answers: list[list[Candidate]] = [[] for _ in requests]
-    units = [(i, j) for i, (_, request) in enumerate(requests) for j in range(len(request.prefixes))]
-    for start in range(0, len(units), JOBS):
-        part = units[start : start + JOBS]
-        begin, todo = clocks(), {}
-        for i, j in part:
-            oracle, request = requests[i]
-            key = _key(request, j)
-            if key not in oracle.found and (i, key) not in todo:
-                why = _refusal(oracle.problem, request.prefixes[j])
-                if why:
-                    oracle.found[key] = _candidate(request, j, Fit((), FAILED, math.inf, why))
-                else:
-                    todo[i, key] = j
-        groups: dict[
-            int, list[tuple[int, tuple, int]]
-        ] = {}  # fits with the same number of starts share a call
-        for (i, key), j in todo.items():
-            groups.setdefault(requests[i][1].starts, []).append((i, key, j))
-        for starts, jobs in groups.items():
-            triples = [
-                (requests[i][1].prefixes[j], requests[i][0].problem.X, requests[i][0].problem.y)
-                for i, _, j in jobs
-            ]
-            initial = [(requests[i][1].initial or {j: None})[j] for i, _, j in jobs]
-            fits = fit_many(triples, starts=starts, initial=initial)
-            for (i, key, j), fit in zip(jobs, fits):
-                requests[i][0].found[key] = _candidate(requests[i][1], j, fit)
-        share = (clocks() - begin) / len(part)
-        fitted = Counter(i for i, _ in todo)
-        for i, n in Counter(i for i, _ in part).items():
-            requests[i][0].charge(share * n)
-            requests[i][0].n_fits += fitted[i]
-        for i, j in part:  # in the order in which they were generated: the trace depends on it
-            candidate = requests[i][0].found[_key(requests[i][1], j)]
-            requests[i][0].record(candidate)
-            answers[i].append(candidate)
+    tasks = [
+        _Task(number, oracle, request, j)
+        for number, (oracle, request) in enumerate(requests)
+        for j in range(len(request.prefixes))
+    ]
+    for start in range(0, len(tasks), JOBS):
+        batch, begin = tasks[start : start + JOBS], clocks()
+        _fit_new(batch)
+        share = (clocks() - begin) / len(batch)
+        for task in batch:
+            task.oracle.charge(share)
+        for task in batch:  # in the order in which they were generated: the trace depends on it
+            candidate = task.oracle.verified[task.key]
+            task.oracle.record(candidate)
+            answers[task.number].append(candidate)
     return answers
 
 
-def _key(request: Verify, j: int) -> tuple:
-    return request.prefixes[j], request.starts, request.initial and request.initial[j]
+class _Task(NamedTuple):
+    """Candidate j of a request that an oracle has to answer."""
+
+    number: int  # of the request
+    oracle: Oracle
+    request: Verify
+    j: int
+
+    @property
+    def prefix(self) -> Prefix:
+        return self.request.prefixes[self.j]
+
+    @property
+    def initial(self) -> tuple[float, ...] | None:
+        return self.request.initial[self.j] if self.request.initial else None
+
+    @property
+    def key(self) -> tuple:
+        """What decides the fit, and so the candidate that it makes."""
+        return self.prefix, self.request.starts, self.initial
+
+    def remember(self, fit: Fit) -> None:
+        log_prob = self.request.log_probs[self.j] if self.request.log_probs else math.nan
+        self.oracle.verified[self.key] = Candidate(
+            self.prefix, fit.constants, fit.r2, fit.mse, fit.why, log_prob, self.request.note
+        )
 
 
-def _candidate(request: Verify, j: int, fit: Fit) -> Candidate:
-    log_prob = request.log_probs[j] if request.log_probs else math.nan
-    return Candidate(request.prefixes[j], fit.constants, fit.r2, fit.mse, fit.why, log_prob, request.note)
+def _fit_new(tasks: Iterable[_Task]) -> None:
+    """Fit the candidates that their oracles have not verified before; those with equally many starts share a
+    call."""
+    new: dict[tuple, _Task] = {}
+    for task in tasks:
+        if task.key not in task.oracle.verified and (task.number, task.key) not in new:
+            why = _refusal(task.oracle.problem, task.prefix)
+            if why:
+                task.remember(Fit((), FAILED, math.inf, why))
+            else:
+                new[task.number, task.key] = task
+    by_starts: dict[int, list[_Task]] = {}
+    for task in new.values():
+        by_starts.setdefault(task.request.starts, []).append(task)
+    for starts, group in by_starts.items():
+        triples = [(task.prefix, task.oracle.problem.X, task.oracle.problem.y) for task in group]
+        fits = fit_many(triples, starts=starts, initial=[task.initial for task in group])
+        for task, fit in zip(group, fits):
+            task.remember(fit)
+            task.oracle.n_fits += 1
 
 
 def _refusal(problem: Problem, prefix: Prefix) -> str:

@@ -10,6 +10,7 @@ right, the oracle says. Letters: P points, K constants.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Container, Generator
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from nsr.formulas.expressions import CONSTANT, Prefix, spans
 from nsr.numbers.evaluation import gradient
 from nsr.numbers.simplification import ODD, QUARTER, Valued, simplify
 from nsr.search.deadline import Deadline
+from nsr.search.dialogue import Dialogue
 from nsr.search.disguises import limits
 from nsr.search.model_selection import by_length, price_of_a_constant
 from nsr.search.oracle import NOISE, Candidate, Oracle, Verify, verify_all
@@ -76,85 +78,91 @@ def targets(prefix: Prefix, constants: tuple[float, ...]) -> list[Target]:
         while j < end:
             parent[j] = i
             j = ends[j]
-    found = []
+    reachable = []
     for i, k in number.items():
         above = parent.get(i)
         token = prefix[above] if above is not None else ""
         if token == "mul":
-            found.append(Target(k, 1.0))
+            reachable.append(Target(k, 1.0))
             around = prefix[parent[above]] if above in parent else ""
-            if (
-                around in ("add", "sub", "cos", *ODD) or i == above + 1 and prefix[i + 1] in ODD
-            ):  # where a minus sign can be written
-                found.append(Target(k, -1.0))
+            # where a minus sign can be written
+            if around in ("add", "sub", "cos", *ODD) or i == above + 1 and prefix[i + 1] in ODD:
+                reachable.append(Target(k, -1.0))
             if around in ("add", "sub"):
                 inside = tuple(other for j, other in number.items() if above < j < ends[above] and other != k)
-                found.append(Target(k, 0.0, inside))
+                reachable.append(Target(k, 0.0, inside))
         elif token in ("add", "sub"):
             while above is not None and prefix[above] in ("add", "sub"):
                 above = parent.get(above)
             turning = above is not None and prefix[above] in ("sin", "cos")
-            found.append(Target(k, QUARTER * round(constants[k] / QUARTER) if turning else 0.0))
-    return found
+            reachable.append(Target(k, QUARTER * round(constants[k] / QUARTER) if turning else 0.0))
+    return reachable
+
+
+class _Linearised:
+    """The model that is linear in its constants around the fitted ones, f(c + δ) ≈ f + Jδ; some of them are
+    set, and the free ones adapt.
+
+    With A = JᵀJ, setting c_k to v and adapting the rest raises the residual sum by (c_k − v)² / (A⁻¹)_kk.
+    Sums are in units of y's own, so that they compare with 1 − R².
+    """
+
+    def __init__(self, candidate: Candidate, problem: Problem) -> None:
+        self.constants = np.array(candidate.constants, dtype=float)  # (K,)
+        K, total = len(self.constants), float(np.sum((problem.y - problem.y.mean()) ** 2))
+        J = gradient(candidate.prefix, problem.X, candidate.constants)[1]  # (P, K)
+        J = np.where(np.abs(J) < 1e150, J, 0.0) / math.sqrt(total)
+        self.scale = np.sqrt((J * J).sum(0))  # (K,)
+        self.scale[self.scale == 0] = 1.0
+        A = (J / self.scale).T @ (J / self.scale)  # (K, K)
+        self.inverse = np.linalg.pinv(A + 1e-14 * np.eye(K), rcond=1e-15, hermitian=True)
+        self.free = set(range(K))
+
+    def growth(self, k: int, value: float) -> float:
+        """By how much the residual sum grows if constant k is set to a value."""
+        step, pivot = (value - self.constants[k]) * self.scale[k], self.inverse[k, k]
+        # plain floats: an overflow is inf, and no warning
+        return float(step) / float(pivot) * float(step) if pivot > 1e-300 else 0.0
+
+    def settle(self, k: int, value: float) -> None:
+        """Constant k leaves the free ones at this value, and they adapt."""
+        step, pivot = (value - self.constants[k]) * self.scale[k], self.inverse[k, k]
+        if pivot > 1e-300:
+            self.constants += self.inverse[:, k] * (step / pivot) / self.scale
+            self.inverse = self.inverse - np.outer(self.inverse[:, k], self.inverse[k]) / pivot
+        self.constants[k] = value
+        self.free.discard(k)
 
 
 def plan(
     candidate: Candidate, problem: Problem, price: float = PRICE, banned: Container[tuple[int, float]] = ()
 ) -> list[Step]:
     """Which constants to set, one after the other, as long as the linearised model says that the cost goes
-    down; none of the banned.
-
-    With f(c + δ) ≈ f + Jδ and A = JᵀJ, setting c_k to v and adapting the rest raises the residual sum by (c_k
-    − v)² / (A⁻¹)_kk.
-    """
-    c = np.array(candidate.constants, dtype=float)
-    if not candidate.valid or not len(c):
+    down; none of the banned."""
+    if not candidate.valid or not candidate.constants:
         return []
-    J = gradient(candidate.prefix, problem.X, candidate.constants)[1]  # (P, K)
-    P, total = len(J), float(np.sum((problem.y - problem.y.mean()) ** 2))
-    J = np.where(np.abs(J) < 1e150, J, 0.0) / math.sqrt(total)
-    scale = np.sqrt((J * J).sum(0))  # (K,)
-    scale[scale == 0] = 1.0
-    A = (J / scale).T @ (J / scale)  # (K, K)
-    inverse = np.linalg.pinv(A + 1e-14 * np.eye(len(c)), rcond=1e-15, hermitian=True)
+    model, P, steps = _Linearised(candidate, problem), len(problem.y), []
     rss, worth = max(1.0 - candidate.r2, NOISE, problem.floor), price * math.log(P)
     places = [t for t in targets(candidate.prefix, candidate.constants) if (t.k, t.value) not in banned]
-    free, steps = set(range(len(c))), []
 
-    def grown(k: int, value: float) -> float:
-        """By how much the residual sum grows if constant k is set to a value."""
-        step, pivot = (value - c[k]) * scale[k], inverse[k, k]
-        return (
-            float(step) / float(pivot) * float(step) if pivot > 1e-300 else 0.0
-        )  # plain floats: an overflow is inf, and no warning
-
-    def settle(k: int, value: float) -> None:
-        """Constant k leaves the free ones at this value, and they adapt."""
-        nonlocal inverse
-        step, pivot = (value - c[k]) * scale[k], inverse[k, k]
-        if pivot > 1e-300:
-            c[:] += inverse[:, k] * (step / pivot) / scale
-            inverse = inverse - np.outer(inverse[:, k], inverse[k]) / pivot
-        c[k] = value
-        free.discard(k)
+    def gain(target: Target) -> float:
+        """By how much the cost goes down: what the constants that leave are worth, less what the fit
+        loses."""
+        leaving = 1 + sum(k in model.free for k in target.inside)
+        return worth * leaving - P * math.log1p(min(model.growth(target.k, target.value) / rss, 1e300))
 
     while True:
-        best, gain = None, 0.0
-        for target in places:
-            if target.k in free:
-                leaving = 1 + sum(k in free for k in target.inside)
-                lower = worth * leaving - P * math.log1p(min(grown(target.k, target.value) / rss, 1e300))
-                if lower > gain:
-                    best, gain = target, lower
+        gains = {target: gain(target) for target in places if target.k in model.free}
+        best = max((target for target in gains if gains[target] > 0.0), key=gains.get, default=None)
         if best is None:
             return steps
         if best.value == 0.0:
             for k in best.inside:
-                if k in free:
-                    settle(k, c[k])
-        rss += grown(best.k, best.value)
-        settle(best.k, best.value)
-        steps.append(Step(best.k, best.value, c.copy()))
+                if k in model.free:
+                    model.settle(k, model.constants[k])
+        rss += model.growth(best.k, best.value)
+        model.settle(best.k, best.value)
+        steps.append(Step(best.k, best.value, model.constants.copy()))
 
 
 def shortened(candidate: Candidate, problem: Problem, price: float = PRICE) -> Valued:
@@ -181,11 +189,11 @@ def prune(
         prefix, start = _after(best, steps)
         if prefix == best.prefix:
             break
-        found = (yield Verify((prefix,), (best.log_prob,), (start or None,), starts=1, note="pruned"))[0]
-        if (
-            cost(found, P, price, problem.floor) < cost(best, P, price, problem.floor) + 1e-5
-        ):  # a change of signs may cost a token
-            best, banned = found, set()
+        request = Verify((prefix,), (best.log_prob,), (start or None,), starts=1, note="pruned")
+        shorter = (yield request)[0]
+        # a change of signs may cost a token
+        if cost(shorter, P, price, problem.floor) < cost(best, P, price, problem.floor) + 1e-5:
+            best, banned = shorter, set()
             steps = plan(best, problem, price)
         elif len(steps) > 1:
             steps = steps[: len(steps) // 2]
@@ -227,13 +235,12 @@ def simplest(
         fewer |= dict(limits(best.prefix, best.constants, problem.X))
         if not fewer:
             break
-        found = by_length(
-            (yield Verify(tuple(fewer), initial=tuple(fewer.values()), starts=2, note="plainer")), P, floor
-        )
-        first = (yield from prune(found[0], problem, price)) if found else best
-        if by_length([best, first], P, floor)[0] is best:
+        request = Verify(tuple(fewer), initial=tuple(fewer.values()), starts=2, note="plainer")
+        shorter = by_length((yield request), P, floor)
+        pruned_first = (yield from prune(shorter[0], problem, price)) if shorter else best
+        if by_length([best, pruned_first], P, floor)[0] is best:
             break
-        best = first
+        best = pruned_first
     return best
 
 
@@ -255,18 +262,13 @@ def _now(
     deadline: Deadline | None,
 ) -> Candidate:
     """What the steps come to, or the shortest description among what was verified when the deadline passed."""
-    answer, verified = None, [candidate]
-    while True:
-        if deadline is not None and deadline.passed:
-            steps.close()
-            return (
-                by_length(verified, len(oracle.problem.y), oracle.problem.floor)[0]
-                if candidate.valid
-                else candidate
-            )
-        try:
-            asked = steps.send(answer)
-        except StopIteration as end:
-            return end.value
-        answer = verify_all([(oracle, asked)])[0]
-        verified.extend(answer)
+    deadline, dialogue, verified = deadline or Deadline(), Dialogue(steps), [candidate]
+    while not deadline.passed:
+        requests = next(dialogue, None)
+        if requests is None:
+            return dialogue.result
+        dialogue.answers = verify_all([(oracle, request) for request in requests])
+        verified += itertools.chain(*dialogue.answers)
+    dialogue.close()
+    shortest = by_length(verified, len(oracle.problem.y), oracle.problem.floor)
+    return shortest[0] if candidate.valid else candidate

@@ -60,9 +60,9 @@ class Result:
         verified."""
         pick = oracle.best if answer is None else answer
         best: dict[Prefix, Candidate] = {}
-        for candidate in oracle.found.values():
-            known = best.get(candidate.prefix)
-            if known is None or candidate.key < known.key or candidate is pick:
+        for candidate in oracle.verified.values():
+            before = best.get(candidate.prefix)
+            if before is None or candidate.key < before.key or candidate is pick:
                 best[candidate.prefix] = candidate
         ranked = tuple(sorted(best.values(), key=lambda candidate: candidate.key))
         return cls(

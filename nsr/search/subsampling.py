@@ -86,25 +86,25 @@ def solve_bagged(
         progress=progress,
         reference=reference,
     )
-    parts = [[flat.pop(0) for _ in group] for group in bags]
+    per_problem = [[flat.pop(0) for _ in group] for group in bags]
     pending = [
-        (Oracle(p), _pooled(p, found))
-        for p, found in zip(ready, parts)
-        if not (len(found) == 1 and found[0].problem is p)
+        (Oracle(p), _pooled(p, results))
+        for p, results in zip(ready, per_problem)
+        if not (len(results) == 1 and results[0].problem is p)
     ]
     _judge([(oracle, request) for oracle, request in pending if request.prefixes], deadline)
     judged = {id(oracle.problem): oracle for oracle, _ in pending}
     return [
-        _result(judged[id(p)], found, reference) if id(p) in judged else found[0]
-        for p, found in zip(ready, parts)
+        _result(judged[id(p)], results, reference) if id(p) in judged else results[0]
+        for p, results in zip(ready, per_problem)
     ]
 
 
-def _pooled(problem: Problem, found: Sequence[Result]) -> Verify:
+def _pooled(problem: Problem, results: Sequence[Result]) -> Verify:
     """The best candidates of all bags, the shortest description first, each with the constants it had in its
     bag to start from."""
     best: dict = {}
-    for result in found:
+    for result in results:
         for c in promising(result.candidates, KEPT, len(result.problem.y), problem.floor):
             length = description_length(
                 c.r2, len(result.problem.y), len(c.prefix), len(c.constants), problem.floor
@@ -128,16 +128,18 @@ def _judge(pending: Sequence[tuple[Oracle, Verify]], deadline: Deadline | None) 
         return
     for first in range(0, max((len(request.prefixes) for _, request in pending), default=0), TOGETHER):
         if first == 0 or not deadline.passed:
-            parts = [(oracle, request.part(first, first + TOGETHER)) for oracle, request in pending]
-            verify_all([(oracle, part) for oracle, part in parts if part.prefixes])
+            next_few = [(oracle, request.between(first, first + TOGETHER)) for oracle, request in pending]
+            verify_all([(oracle, request) for oracle, request in next_few if request.prefixes])
 
 
-def _result(oracle: Oracle, found: Sequence[Result], reference: Any) -> Result:
+def _result(oracle: Oracle, results: Sequence[Result], reference: Any) -> Result:
     """One result of several: the answer judged on all points, what all bags generated and cost."""
-    oracle.generated = sum((result.generated for result in found), Counter())
-    oracle.n_candidates = sum(result.n_candidates for result in found)
-    oracle.n_fits += sum(result.n_fits for result in found)
-    oracle.n_tokens += sum(result.n_tokens for result in found)
-    oracle.charge(sum(np.array([result.seconds, result.processor]) for result in found))
-    stopped = next((result.stopped for result in found if result.stopped), "")
-    return Result.of(oracle, found[0].strategy, found[0].beam_size, found[0].seed, None, stopped, reference)
+    oracle.generated = sum((result.generated for result in results), Counter())
+    oracle.n_candidates = sum(result.n_candidates for result in results)
+    oracle.n_fits += sum(result.n_fits for result in results)
+    oracle.n_tokens += sum(result.n_tokens for result in results)
+    oracle.charge(sum(np.array([result.seconds, result.processor]) for result in results))
+    stopped = next((result.stopped for result in results if result.stopped), "")
+    return Result.of(
+        oracle, results[0].strategy, results[0].beam_size, results[0].seed, None, stopped, reference
+    )

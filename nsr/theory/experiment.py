@@ -17,6 +17,7 @@ import pandas as pd
 import torch
 
 from nsr.book import run_records
+from nsr.numbers import random_streams
 from nsr.theory.last_token import Examples, correct, make_examples, token_counts, train
 
 TABLE = run_records.REFERENCE / "laptop" / "results" / "last_token.csv"
@@ -41,7 +42,7 @@ class Setting:
 
 def held_out(setting: Setting) -> dict[str, Examples]:
     """The test problems, the same for every network: "familiar" as in training, and "longer"."""
-    rng = np.random.default_rng(20_240_101)
+    rng = np.random.default_rng(random_streams.BOOLEAN_TESTS)
     near, far = range(2, setting.train_depth + 1), range(3, setting.longer_depth + 1)
     most = setting.max_tokens
     familiar = make_examples(near, setting.n_test, rng, max_tokens=most)
@@ -51,7 +52,7 @@ def held_out(setting: Setting) -> dict[str, Examples]:
 
 def training_set(setting: Setting, seed: int) -> Examples:
     """The training problems of a seed."""
-    rng = np.random.default_rng([7, seed])
+    rng = np.random.default_rng([random_streams.BOOLEAN_TRAINING, seed])
     depths = range(2, setting.train_depth + 1)
     return make_examples(depths, setting.per_depth, rng, max_tokens=setting.max_tokens)
 

@@ -94,7 +94,7 @@ def marks(project: Path, word: str) -> list[int]:
         ),
         (
             "notebook: 00_work\ngrid: {size: [1]}\nworkers: 3\nhost: a",
-            ["workers, host", "notebook, grid, fixed, points, then"],
+            ["'workers' or 'host'", "notebook, grid, fixed, points, then"],
         ),
         ("notebook: 00_work\ngrid: {size: [1, many]}", ["size is int", "'many'"]),
         ("notebook: 00_work\ngrid: {size: [1, 2, 1]}", ["same value twice"]),
@@ -133,7 +133,7 @@ def marks(project: Path, word: str) -> list[int]:
                 f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi")
             )
             + "notebook: 00_work\ngrid: {size: [*i]}",
-            ["mean nothing"],
+            ["no key 'a'", "notebook, grid"],
         ),
         (
             f"notebook: 00_work\ngrid: {{size: {list(range(200))}, seed: {list(range(200))}}}",

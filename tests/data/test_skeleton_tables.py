@@ -366,7 +366,7 @@ def test_a_recipe_by_size_and_by_epochs():
         100,
         25,
     )
-    with pytest.raises(SettingsError, match="No recipe"):
+    with pytest.raises(SettingsError, match="no recipe"):
         read_settings("t5sr-100", "laptop")
 
 

@@ -40,5 +40,5 @@ def test_not_included_templates_are_different_and_unknown():
 
 
 def test_bad_requests_are_refused():
-    with pytest.raises(ValueError, match="there are not_included, baseline"):
+    with pytest.raises(ValueError, match="There are: not_included, baseline"):
         test_set("training", KNOWN)

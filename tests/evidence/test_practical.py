@@ -217,7 +217,7 @@ def test_black_box_from_a_folder_by_path(tmp_path, monkeypatch):
 
 
 def test_unknown_set():
-    with pytest.raises(ValueError, match="there are feynman, only_five"):
+    with pytest.raises(ValueError, match="There are: feynman, only_five"):
         practical_set("boston")
 
 

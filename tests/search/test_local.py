@@ -167,7 +167,7 @@ def test_kinds(kinds):
 def test_refusals():
     with pytest.raises(ValueError, match="'beam' or 'random'"):
         LocalSearch(start="nothing")
-    with pytest.raises(ValueError, match="no edits called twist"):
+    with pytest.raises(ValueError, match="no kind of edits 'twist'"):
         LocalSearch(kinds=("leaf", "twist"))
 
 

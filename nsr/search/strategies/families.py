@@ -24,6 +24,7 @@ from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Template, fold
 from nsr.numbers.initial_guesses import FACTOR, WIDEST, analyse
 from nsr.numbers.interpreter import prepare_program
 from nsr.numbers.simplification import is_strained
+from nsr.search.dialogue import Dialogue
 from nsr.search.engine import Search, Strategy, View
 from nsr.search.oracle import NOISE, Candidate, Verify
 from nsr.search.pruning import PRICE, cost, prune, simplest
@@ -102,7 +103,7 @@ class Book:
     """What one search has verified: each family once, and its answer so far, which is always a pruned one if
     there is any.
 
-    A family that was verified before is known and asks nothing of the oracle; everything else, the refits of
+    A family that was verified before asks nothing of the oracle; everything else, the refits of
     pruning included, is counted.  `families=False` verifies expressions as they are and prunes nothing: the
     ablation.
     """
@@ -111,9 +112,8 @@ class Book:
     starts: int = 2
     price: float = PRICE
     families: bool = True
-    known: dict[tuple, Candidate] = field(
-        default_factory=dict
-    )  # family (see `alike`) → its verification, all constants present
+    # family (see `alike`) → its verification, with all its constants
+    verifications: dict[tuple, Candidate] = field(default_factory=dict)
     template: dict[tuple, Prefix] = field(default_factory=dict)  # family → the template that stood for it
     loss: dict[tuple, float] = field(default_factory=dict)  # family → what a local search makes of it
     pruned: float = -math.inf  # R² of the last family that was pruned
@@ -130,11 +130,11 @@ class Book:
     def request(
         self, prefixes: Sequence[Prefix], log_probs: Sequence[float] | None, note: str
     ) -> tuple[Verify | None, list[tuple]]:
-        """A verification of those that are new (None if all are known), and which these are."""
+        """A verification of those that are new (None if there are none), and which these are."""
         new: dict[tuple, tuple] = {}
         for j, prefix in enumerate(prefixes):
             key = self.key(prefix)
-            if key in self.known or key in new:
+            if key in self.verifications or key in new:
                 continue
             self.template[key] = template_of(prefix) if is_valid(prefix) and self.families else prefix
             whole = (
@@ -151,16 +151,18 @@ class Book:
     ) -> list[Candidate]:
         """Remember what was verified; one candidate per prefix, with its own tokens and the scores of its
         family."""
-        self.known.update(zip(keys, candidates))
-        return [replace(self.known[self.key(prefix)], prefix=prefix, constants=()) for prefix in prefixes]
+        self.verifications.update(zip(keys, candidates))
+        return [
+            replace(self.verifications[self.key(prefix)], prefix=prefix, constants=()) for prefix in prefixes
+        ]
 
     def verify(
         self, prefixes: Sequence[Prefix], log_probs: Sequence[float] | None = None, note: str = ""
     ) -> Generator[Any, Any, list[Candidate]]:
         """Verify expressions as families, prune the best if it is new."""
         request, keys = self.request(prefixes, log_probs, note)
-        found = (yield from self.drafts([request]))[0] if request else []
-        answers = self.note_down(prefixes, keys, found)
+        candidates = (yield from self.drafts([request]))[0] if request else []
+        answers = self.note_down(prefixes, keys, candidates)
         yield from self.settle()
         return answers
 
@@ -179,18 +181,15 @@ class Book:
         self, steps: Generator[Verify, list[Candidate], Candidate]
     ) -> Generator[Any, Any, Candidate]:
         """What a pruning comes to, its verifications answered by the engine."""
-        answer = None
-        while True:
-            try:
-                asked = steps.send(answer)
-            except StopIteration as end:
-                return end.value
-            answer = (yield from self.drafts([asked]))[0]
+        dialogue = Dialogue(steps)
+        for requests in dialogue:
+            dialogue.answers = yield from self.drafts(requests)
+        return dialogue.result
 
     @property
     def best(self) -> Candidate | None:
         """The best verified family."""
-        return min((c for c in self.known.values() if c.valid), key=lambda c: c.key, default=None)
+        return min((c for c in self.verifications.values() if c.valid), key=lambda c: c.key, default=None)
 
     @property
     def solved(self) -> bool:
@@ -251,17 +250,10 @@ class Families:
 
     def search(self, view: View, rng: np.random.Generator) -> Search:
         book = Book(view, self.starts, self.price)
-        steps, answer = self.inner.search(view, rng), None
-        while True:
-            try:
-                asked = steps.send(answer)
-            except StopIteration:
-                break
-            single = not isinstance(asked, list)
-            asked = [asked] if single else asked
-            answers = yield from self.ask(book, asked)
+        dialogue = Dialogue(self.inner.search(view, rng))
+        for requests in dialogue:
+            dialogue.answers = yield from self.ask(book, requests)
             yield from book.settle()
-            answer = answers[0] if single else answers
         yield from book.settle(0.0)
 
     def ask(self, book: Book, asked: list[Any]) -> Generator[Any, Any, list[Any]]:

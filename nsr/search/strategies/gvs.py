@@ -28,6 +28,8 @@ from nsr.data.items import TemplateBank, sample_items
 from nsr.data.templates import TreeRecipe, draw_templates
 from nsr.formulas.equivalence import canonical
 from nsr.formulas.expressions import Prefix, subtrees, variables
+from nsr.numbers import random_streams
+from nsr.search.dialogue import Dialogue
 from nsr.search.engine import Search, Strategy, View
 from nsr.search.oracle import Candidate, Verify
 from nsr.search.strategies.beam import BeamSearch
@@ -70,16 +72,21 @@ class GVS:
     """NSR-gvs around a predictor: `GVS()` is the paper's with beam search, `GVS(TPSR())` its combination with
     tree search.
 
-    What the paper leaves open: `identity`  when two subtrees are one: "skeleton", the same tokens with C for
-    any constant, or "canonical", up to the order of terms `floor`     R² is clipped to [floor, 1] before it
-    is averaged: one failure (−∞) would otherwise ban x1 for ever `updates`   which verified outputs of the
-    predictor update the pool: its "best" one (the prediction ê), or "all"
+    What the paper leaves open:
+
+    `identity`  when two subtrees are one: "skeleton", the same tokens with C for any constant, or
+                "canonical", up to the order of terms
+    `floor`     R² is clipped to [floor, 1] before it is averaged: one failure (−∞) would otherwise ban x1
+                for ever
+    `updates`   which verified outputs of the predictor update the pool: its "best" one (the prediction ê),
+                or "all"
     `whole`     whether a prediction counts as a subtree of itself; the text says "all subtree expressions"
     `markers`   whether the two partition tokens of a subtree count in its length l_max and l_t
     `room`      positions of the decoder that are kept for the expression; the last subtrees of a prompt that
-                needs more are dropped Ablations: `k_rand=0` no random subtrees, `k=0` no verified ones,
-                `threshold=-math.inf` no threshold, `shuffled=True` random scores. `watch` is called with an
-                `Iteration` after each one.
+                needs more are dropped
+
+    Ablations: `k_rand=0` no random subtrees, `k=0` no verified ones, `threshold=-math.inf` no threshold,
+    `shuffled=True` random scores. `watch` is called with an `Iteration` after each one.
     """
 
     predictor: Strategy = BeamSearch(5)
@@ -128,17 +135,9 @@ class GVS:
             if self.watch:
                 best = outputs[0] if outputs else Candidate(())
                 ranked = tuple(sorted(pool.values(), key=lambda entry: -entry.score))
+                reward, everything = self.clipped(best.r2), tuple(outputs)
                 self.watch(
-                    Iteration(
-                        view.problem.name,
-                        t,
-                        limit,
-                        prompt,
-                        best.prefix,
-                        self.clipped(best.r2),
-                        ranked,
-                        tuple(outputs),
-                    )
+                    Iteration(view.problem.name, t, limit, prompt, best.prefix, reward, ranked, everything)
                 )
 
     # ------------------------------------------------------------------------------------------------------------- policy
@@ -158,9 +157,8 @@ class GVS:
             Suggestion(tree, "random")
             for tree in random_subtrees(self.k_rand, recipe, view.problem.n_variables, rng)
         ]
-        merged = {
-            suggestion.subtree: suggestion for suggestion in [*random, *verified]
-        }  # in both: it counts as verified
+        # a subtree that is in both counts as verified
+        merged = {suggestion.subtree: suggestion for suggestion in [*random, *verified]}
         return [suggestion for tree, suggestion in merged.items() if self.length(tree) <= self.l_max]
 
     def prompt(
@@ -217,27 +215,18 @@ def predict(
     note += "".join(
         f", {n} {source}" for source in ("pool", "random") if (n := sum(s.source == source for s in prompt))
     )
-    steps, answer, found = predictor.search(view, rng), None, {}
+    dialogue, verified = Dialogue(predictor.search(view, rng)), {}
 
     def prompted(request):
         return replace(request, note=note) if isinstance(request, Verify) else replace(request, prompt=trees)
 
-    while True:
-        try:
-            asked = steps.send(answer)
-        except StopIteration as end:
-            ranked = sorted(found.values(), key=lambda candidate: candidate.key)
-            return (
-                ranked
-                if end.value is None
-                else [end.value, *(c for c in ranked if c.prefix != end.value.prefix)]
-            )
-        single = not isinstance(asked, list)
-        answers = yield [prompted(request) for request in ([asked] if single else asked)]
-        for request, candidates in zip([asked] if single else asked, answers):
+    for requests in dialogue:
+        dialogue.answers = yield [prompted(request) for request in requests]
+        for request, answer in zip(requests, dialogue.answers):
             if isinstance(request, Verify):
-                found.update((candidate.prefix, candidate) for candidate in candidates)
-        answer = answers[0] if single else answers
+                verified.update((candidate.prefix, candidate) for candidate in answer)
+    ranked, chosen = sorted(verified.values(), key=lambda candidate: candidate.key), dialogue.result
+    return ranked if chosen is None else [chosen, *(c for c in ranked if c.prefix != chosen.prefix)]
 
 
 # --------------------------------------------------------------------------------------------------------------- subtrees
@@ -259,9 +248,8 @@ def pieces(prefix: Prefix) -> tuple[Prefix, ...]:
 @lru_cache(maxsize=8)
 def random_expressions(recipe: TreeRecipe) -> tuple[Prefix, ...]:
     """Expressions of p_E with constants, drawn once the way training items are."""
-    bank = TemplateBank(
-        draw_templates(BANK, recipe, seed=2_000_003), recipe.vocabulary
-    )  # a stream that nothing else draws from
+    templates = draw_templates(BANK, recipe, seed=random_streams.GVS_EXPRESSIONS)
+    bank = TemplateBank(templates, recipe.vocabulary)
     return tuple(sample_items(bank, np.random.default_rng(0), BANK, n_points=2).targets())
 
 

@@ -24,11 +24,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from nsr.book.spelling import refuse_unknown
 from nsr.data.templates import TreeRecipe, draw_templates
 from nsr.formulas.editing import KINDS, Edit, edits, last_leaf, operators_of, template_if_allowed
 from nsr.formulas.equivalence import template_of
 from nsr.formulas.expressions import CONSTANT, Prefix, Template, Token, Vocabulary, subtrees, variables
 from nsr.formulas.normal_form import strip
+from nsr.numbers import random_streams
 from nsr.numbers.evaluation import evaluate, r2_score
 from nsr.search.decoding import Complete, NextTokens
 from nsr.search.engine import Search, View
@@ -58,9 +60,8 @@ class Agenda:
 
     shown: Prefix  # as the network would write it
     edits: list[Edit]  # the next one last
-    places: list[
-        tuple[int, Token]
-    ]  # other tokens after which the network goes on by itself, the next one first
+    # other tokens after which the network goes on by itself, the next one first
+    places: list[tuple[int, Token]]
     rounds: int = 0
 
     @property
@@ -126,9 +127,7 @@ class LocalSearch:
     def __post_init__(self) -> None:
         if self.start not in ("beam", "random"):
             raise ValueError(f"start is {self.start!r}; choose 'beam' or 'random'")
-        unknown = set(self.kinds) - set(KINDS)
-        if unknown:
-            raise ValueError(f"no edits called {', '.join(sorted(unknown))}; there are {', '.join(KINDS)}")
+        refuse_unknown(self.kinds, KINDS, "kind of edits", ValueError)
 
     @property
     def name(self) -> str:
@@ -150,7 +149,9 @@ class LocalSearch:
             if self.watch:
                 shown = agendas[parent].shown
                 self.watch(
-                    Round(view.problem.name, shown, book.known[parent].r2, tuple(children), book.best.r2)
+                    Round(
+                        view.problem.name, shown, book.verifications[parent].r2, tuple(children), book.best.r2
+                    )
                 )
         yield from book.settle(0.0)
 
@@ -173,13 +174,15 @@ class LocalSearch:
                 if len(chosen) == self.beam_size:
                     break
             yield from book.verify(chosen, note="random")
-        if not any(self.writable(book, key) for key in book.known):  # the smallest templates there are
+        if not any(
+            self.writable(book, key) for key in book.verifications
+        ):  # the smallest templates there are
             yield from book.verify([(leaf,) for leaf in leaves_of(view)], note="leaf")
 
     def writable(self, book: Book, key: tuple) -> bool:
         """Whether a family is valid and in the generator's language: a network may write what it was never
         shown, say x1·x1."""
-        return book.known[key].valid and in_language(book.template[key], book.view.vocabulary)
+        return book.verifications[key].valid and in_language(book.template[key], book.view.vocabulary)
 
     def choose(self, book: Book, agendas: dict[tuple, Agenda]) -> tuple | None:
         """The most promising verified family that still has edits."""
@@ -189,7 +192,7 @@ class LocalSearch:
 
         open_ = (
             key
-            for key in book.known
+            for key in book.verifications
             if not (key in agendas and agendas[key].done) and self.writable(book, key)
         )
         return min(open_, key=promise, default=None)
@@ -198,7 +201,7 @@ class LocalSearch:
         """ln(1 − R²), of values that are compressed so that no single point next to a pole outweighs all
         others."""
         if key not in book.loss:
-            candidate, problem = book.known[key], book.view.problem
+            candidate, problem = book.verifications[key], book.view.problem
             if self.robust:
                 middle = np.median(problem.y)
                 unit = np.median(np.abs(problem.y - middle)) or np.std(problem.y)
@@ -215,7 +218,7 @@ class LocalSearch:
         if not self.families:
             return book.template[parent]
         prefix = (
-            shortened(book.known[parent], view.problem, self.price)[0]
+            shortened(book.verifications[parent], view.problem, self.price)[0]
             if self.guided
             else book.template[parent]
         )
@@ -261,7 +264,7 @@ class LocalSearch:
             if (
                 template
                 and in_language(template, book.view.vocabulary)
-                and (key := book.key(prefix)) not in book.known
+                and (key := book.key(prefix)) not in book.verifications
             ):
                 chosen.setdefault(key, edit._replace(prefix=prefix))
         return list(chosen.values())
@@ -288,7 +291,8 @@ class LocalSearch:
         if "div" in operators_of(book.view.vocabulary)[1]:
             simple.append((CONSTANT,))
         best = sorted(
-            (key for key in book.known if self.writable(book, key)), key=lambda key: book.known[key].key
+            (key for key in book.verifications if self.writable(book, key)),
+            key=lambda key: book.verifications[key].key,
         )[: self.beam_size]
         verified = [
             tree
@@ -329,5 +333,5 @@ def in_language(prefix: Prefix, vocabulary: Vocabulary) -> bool:
 
 @lru_cache(maxsize=8)
 def random_templates(vocabulary: Vocabulary) -> tuple[Template, ...]:
-    """Templates of p_E, drawn once, from a stream that nothing else draws from."""
-    return tuple(draw_templates(BANK, TreeRecipe(vocabulary), seed=3_000_017))
+    """Templates of p_E, drawn once."""
+    return tuple(draw_templates(BANK, TreeRecipe(vocabulary), seed=random_streams.LOCAL_TEMPLATES))

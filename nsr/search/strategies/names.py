@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
+from nsr.book.spelling import refuse_unknown
 from nsr.search.engine import Strategy
 
 HINTS = ("complexity", "symmetry", "positives", "negatives", "all", "none")  # what NSRwH may be given
@@ -14,19 +15,18 @@ HINTS = ("complexity", "symmetry", "positives", "negatives", "all", "none")  # w
 def _class(name: str) -> Any:
     """A class of nsr.search.strategies, looked up when it is needed: a chapter may run before all strategies
     are written."""
-    found = getattr(importlib.import_module("nsr.search.strategies"), name, None)
-    if found is None:
+    strategy = getattr(importlib.import_module("nsr.search.strategies"), name, None)
+    if strategy is None:
         raise ValueError(f"nsr.search.strategies has no {name} yet.")
-    return found
+    return strategy
 
 
 def _nsrwh(given: str) -> Callable[[int], Strategy]:
     return lambda b: _class("NSRwH")(given=given, beam_size=b)
 
 
-MAKERS: dict[
-    str, tuple[str, Callable[[int], Strategy]]
-] = {  # name → network it needs, how it is made from a beam size
+# name → the network that the strategy needs, and how it is made from a beam size
+MAKERS: dict[str, tuple[str, Callable[[int], Strategy]]] = {
     "beam": ("nesymres", lambda b: _class("BeamSearch")(b)),
     "tpsr": ("nesymres", lambda b: _class("TPSR")(beam_size=b)),
     "gvs": ("gvs", lambda b: _class("GVS")(_class("BeamSearch")(b))),
@@ -42,8 +42,7 @@ MAKERS: dict[
 
 
 def _maker(name: str) -> tuple[str, Callable[[int], Strategy]]:
-    if name not in MAKERS:
-        raise ValueError(f"There is no strategy {name!r}. There are: {', '.join(MAKERS)}.")
+    refuse_unknown([name], MAKERS, "strategy", ValueError)
     return MAKERS[name]
 
 

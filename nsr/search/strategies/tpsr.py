@@ -69,9 +69,8 @@ class Rollout:
 
     problem: str
     written: Prefix  # the root: tokens already taken
-    path: tuple[
-        Prefix, ...
-    ]  # nodes from the root to the one that was expanded; END is written at the end of an answer
+    # nodes from the root to the one that was expanded; END is written at the end of an answer
+    path: tuple[Prefix, ...]
     prior: float  # p(a|s) of the last of them
     completion: Prefix  # the best completion that the reward is for; empty if there is none
     reward: float
@@ -81,9 +80,8 @@ class Rollout:
 class Memory:
     """What one search knows: nothing is decoded or verified twice."""
 
-    completions: dict[Prefix, tuple[Prefix, ...]] = field(
-        default_factory=dict
-    )  # prefix → what beam search made of it
+    # prefix → what beam search made of it
+    completions: dict[Prefix, tuple[Prefix, ...]] = field(default_factory=dict)
     candidates: dict[Prefix, Candidate] = field(default_factory=dict)  # expression → its verification
 
 
@@ -213,16 +211,10 @@ class TPSR:
             for node in nodes
             if not node.ended and node.prefix not in memory.completions and self.possible(node)
         ]
-        beams = (
-            (
-                yield [
-                    Complete(node.prefix, self.beam_size, masked=self.masked, max_len=self.max_len)
-                    for node in asked
-                ]
-            )
-            if asked
-            else []
-        )
+        requests = [
+            Complete(node.prefix, self.beam_size, masked=self.masked, max_len=self.max_len) for node in asked
+        ]
+        beams = (yield requests) if requests else []
         written = [
             (node.prefix, node.log_prob)
             for node in nodes
@@ -231,9 +223,8 @@ class TPSR:
         for node, beam in zip(asked, beams):
             memory.completions[node.prefix] = tuple(h.prefix for h in beam)
             written += [(h.prefix, node.log_prob + h.log_prob) for h in beam]
-            if (
-                self.beam_size == 1 and self.masked and beam
-            ):  # greedy: from any prefix on its way the completion is the same
+            # greedy: from any prefix on its way the completion is the same
+            if self.beam_size == 1 and self.masked and beam:
                 whole = beam[0].prefix
                 memory.completions.update(
                     (whole[:n], (whole,)) for n in range(len(node.prefix), len(whole) + 1)

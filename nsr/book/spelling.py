@@ -1,0 +1,32 @@
+"""A name that nobody knows: in a file, on a command line, in a call. It is refused in the same words
+everywhere."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def refuse_unknown(
+    given: Iterable[object], known: Iterable[str], what: str, error: type[Exception], where: str = ""
+) -> None:
+    """Raise an error if some of the given names are not known; it says which are near, or else all there are.
+
+    >>> refuse_unknown(["steps"], ["seed", "steps"], "setting", ValueError)
+    >>> refuse_unknown(["stepps"], ["seed", "steps"], "setting", ValueError, "in tiny.yaml")
+    Traceback (most recent call last):
+    ValueError: There is no setting 'stepps' (in tiny.yaml). Did you mean 'steps'?
+    >>> refuse_unknown(["beam"], ["seed", "steps"], "setting", ValueError)
+    Traceback (most recent call last):
+    ValueError: There is no setting 'beam'. There are: seed, steps.
+    """
+    known = list(known)
+    unknown = [str(name)[:40] for name in given if name not in known]
+    if unknown:
+        near = [match for name in unknown for match in difflib.get_close_matches(name, known, 1)]
+        choice = f"Did you mean {_either(near)}?" if near else f"There are: {', '.join(known) or 'none'}."
+        raise error(f"There is no {what} {_either(unknown)}{f' ({where})' if where else ''}. {choice}")
+
+
+def _either(names: Iterable[str]) -> str:
+    return " or ".join(map(repr, names))
