@@ -91,7 +91,7 @@ class Seen:
 
 
 class TemplateSet(Set):
-    """A set of templates as one sorted list of lines: exactly what a frozenset of tuples says, in an eighth of
+    """A set of templates as one sorted list of lines: exactly what a frozenset of tuples says, in a ninth of
     its memory.
 
     >>> known = TemplateSet(["sin x1", "add x1 x2"])

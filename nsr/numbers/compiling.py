@@ -79,5 +79,5 @@ COMPILE = {
     "cache": bool(config.CACHE_DIR),
     "error_model": "numpy",
     "fastmath": False,
-    "no_cfunc_wrapper": True,
+    "no_cfunc_wrapper": True,  # nobody calls them from C
 }

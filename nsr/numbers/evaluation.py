@@ -1,6 +1,6 @@
 """Numbers: evaluate an expression, differentiate it, fit its constants, and score a prediction.
 
-The machine that computes is in machine.py, the fit in fitting.py and least_squares.py; this is what the rest
+The machine that computes is in interpreter.py, the fit in fitting.py and least_squares.py; this is what the rest
 of the project calls. Letters: P points, D variables, K constants, S stack rows.
 """
 

@@ -67,7 +67,7 @@ def run(program: np.ndarray, constants: np.ndarray, X: np.ndarray, stack: np.nda
     k = 0
     for i in range(program.size):
         k += program[i] == 0
-    top = np.int64(-1)
+    top = np.int64(-1)  # a plain -1 is a type of its own to numba, for which all below would be compiled too
     for i in range(program.size - 1, -1, -1):
         op = program[i]
         if op < N_LEAVES:
@@ -212,7 +212,7 @@ def run_tangents(
     first = np.empty(stack.shape[0], np.int64)
     k = constants.size
     first[slope] = k  # that is first[-1], the end of the range of entry 0
-    top = np.int64(-1)
+    top = np.int64(-1)  # a plain -1 is a type of its own to numba, for which all below would be compiled too
     for i in range(program.size - 1, -1, -1):
         op = program[i]
         if op < N_LEAVES:
