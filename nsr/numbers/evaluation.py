@@ -1,7 +1,7 @@
 """Numbers: evaluate an expression, differentiate it, fit its constants, and score a prediction.
 
-The machine that computes is in interpreter.py, the fit in fitting.py and least_squares.py; this is what the rest
-of the project calls. Letters: P points, D variables, K constants, S stack rows.
+The machine that computes is in interpreter.py, the fit in fitting.py and least_squares.py; this is what the
+rest of the project calls. Letters: P points, D variables, K constants, S stack rows.
 """
 
 from __future__ import annotations

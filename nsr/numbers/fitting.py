@@ -1,10 +1,10 @@
 """Constants: the multi-start fit of one or many expressions.
 
 Given a prefix with K placeholders C, find the constants c that minimise Σ_p (f(x_p; c) - y_p)². Where to
-start is decided in initial_guesses.py, the descent from there is in least_squares.py. Poles are a trap of their own:
-next to a pole of tan a single point can outweigh all the others. So every second searched start is found and
-approached with chords instead of differences (see least_squares.chord), for which poles are harmless; plain
-least squares has the last word.
+start is decided in initial_guesses.py, the descent from there is in least_squares.py. Poles are a trap of
+their own: next to a pole of tan a single point can outweigh all the others. So every second searched start is
+found and approached with chords instead of differences (see least_squares.chord), for which poles are
+harmless; plain least squares has the last word.
 """
 
 from __future__ import annotations
