@@ -74,4 +74,10 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
 
 # fastmath stays off: nan and inf have to arrive where the mathematics is undefined. Without a folder there is
 # no cache.
-COMPILE = {"nogil": True, "cache": bool(config.CACHE_DIR), "error_model": "numpy", "fastmath": False}
+COMPILE = {
+    "nogil": True,
+    "cache": bool(config.CACHE_DIR),
+    "error_model": "numpy",
+    "fastmath": False,
+    "no_cfunc_wrapper": True,  # nobody calls them from C
+}

@@ -1,7 +1,7 @@
 """Numbers: evaluate an expression, differentiate it, fit its constants, and score a prediction.
 
-The machine that computes is in interpreter.py, the fit in fitting.py; this is what the rest
-of the project calls. Letters: P points, D variables, K constants, S stack rows.
+The machine that computes is in interpreter.py, the fit in fitting.py and least_squares.py; this is what the
+rest of the project calls. Letters: P points, D variables, K constants, S stack rows.
 """
 
 from __future__ import annotations
@@ -82,10 +82,11 @@ def r2_score(y: np.ndarray, y_hat: np.ndarray) -> float:
     >>> r2_score(np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.0]))
     0.5
     """
-    y, y_hat = np.asarray(y, np.float64).reshape(-1), np.asarray(y_hat, np.float64).reshape(-1)
+    # copies: a view that is read-only or has gaps would be another type to numba, and another compilation
+    y, y_hat = np.array(y, np.float64).reshape(-1), np.array(y_hat, np.float64).reshape(-1)
     if y.size == 0 or not (np.isfinite(y).all() and np.isfinite(y_hat).all()):
         return -math.inf
-    return score(np.ascontiguousarray(y), np.ascontiguousarray(y_hat))
+    return score(y, y_hat)
 
 
 def _prepare(

@@ -1,10 +1,10 @@
 """Constants: the multi-start fit of one or many expressions.
 
 Given a prefix with K placeholders C, find the constants c that minimise Σ_p (f(x_p; c) - y_p)². Where to
-start is decided in starts.py, the descent from there is in least_squares.py. Poles are a trap of their own:
-next to a pole of tan a single point can outweigh all the others. So every second searched start is found and
-approached with chords instead of differences (see least_squares.chord), for which poles are harmless; plain
-least squares has the last word.
+start is decided in initial_guesses.py, the descent from there is in least_squares.py. Poles are a trap of
+their own: next to a pole of tan a single point can outweigh all the others. So every second searched start is
+found and approached with chords instead of differences (see least_squares.chord), for which poles are
+harmless; plain least squares has the last word.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nsr.formulas.expressions import ExpressionError, Prefix
 from nsr.numbers.compiling import COMPILE
 from nsr.numbers.initial_guesses import FACTOR, analyse, even_steps, new_stream, search
 from nsr.numbers.interpreter import as_columns, prepare_program, run
-from nsr.numbers.least_squares import UNDEFINED, descend, new_task, project
+from nsr.numbers.least_squares import UNDEFINED, copy, count, descend, new_task, project
 
 Job = tuple[Prefix, np.ndarray, np.ndarray]
 
@@ -175,7 +175,11 @@ def fit_program(program, K, X, y, measured, seed, initial, searched, enough, beg
     task, work = new_task(program, X, y, linear, unit, middle, 0.0)
     soft, soft_work = new_task(program, X, y, np.zeros(K, np.bool_), unit, middle, typical)
     stride = max(y.size // SEARCH_POINTS, 1)
-    few_X, few_y = np.ascontiguousarray(X[:, ::stride]), np.ascontiguousarray(y[::stride])
+    few_X, few_y = np.empty((len(X), -(-y.size // stride))), np.empty(-(-y.size // stride))
+    for p in range(few_y.size):
+        few_y[p] = y[p * stride]
+        for d in range(len(X)):
+            few_X[d, p] = X[d, p * stride]
     sample, sample_work = new_task(program, few_X, few_y, linear, unit, middle, 0.0)
     u, steps = even_steps(~linear, new_stream(seed, program))
 
@@ -184,22 +188,22 @@ def fit_program(program, K, X, y, measured, seed, initial, searched, enough, beg
         used += 1
         chordal = (s - len(initial)) % 2 == 1
         if s < len(initial):
-            c[:] = initial[s]
+            copy(initial[s], c)
             chordal = False
         elif s == len(initial):
             for k in range(K):
                 c[k] = 1.0 if kind[k] == FACTOR else 0.0
         else:
             search(sample, sample_work, kind, width, searched, typical if chordal else 0.0, u, steps, c)
-        begun[s] = c
+        copy(c, begun[s])
         if chordal:
             project(task, work, c)
             descend(soft, soft_work, c, 1e-2, 1e-24)
         loss = descend(task, work, c, 1e-2, floor)
         if loss < lowest:
             lowest = loss
-            best[:] = c
-        if lowest <= enough * total or linear.all():
+            copy(c, best)
+        if lowest <= enough * total or count(linear) == K:
             break
     if lowest > floor and lowest < UNDEFINED:
         descend(task, work, best, 1e-6, floor)
@@ -215,10 +219,11 @@ def fit_program(program, K, X, y, measured, seed, initial, searched, enough, beg
 def spread(y: np.ndarray) -> tuple[float, float]:
     """Half the largest distance of y from its mean (the unit of all residuals), and Σ ((y - mean) / unit)²;
     zeros for a constant y."""
-    largest, mean, unit, total = 0.0, 0.0, 0.0, 0.0
+    largest, mean, unit, total, constant = 0.0, 0.0, 0.0, 0.0, True
     for p in range(y.size):
         largest = max(largest, abs(y[p]))
-    if largest == 0.0 or y.min() == y.max():  # constant, whatever rounding says about its mean
+        constant &= y[p] == y[0]
+    if constant:  # whatever rounding says about its mean
         return 0.0, 0.0
     for p in range(y.size):
         # It is scaled, so that 1e308 does not overflow; halves stand below for the same reason.

@@ -27,7 +27,7 @@ from nsr.numbers.interpreter import (
     run,
     run_tangents,
 )
-from nsr.numbers.least_squares import UNDEFINED, chordal_loss, load_residuals, solve_linear
+from nsr.numbers.least_squares import UNDEFINED, chordal_loss, copy, count, load_residuals, solve_linear
 
 FACTOR, SUMMAND = 0, 1  # what a constant does to its sibling in the tree; its neutral value is 1 or 0
 # random starts: summands uniform in ±10, factors log-uniform in 0.05 … 10, the ranges of the generator
@@ -125,7 +125,8 @@ def uniform(state: np.ndarray) -> float:
 @njit(**COMPILE)
 def new_stream(seed: int, program: np.ndarray) -> np.ndarray:
     """The random stream of a job: its own for every seed and program."""
-    state = np.array([seed], np.uint64)
+    state = np.empty(1, np.uint64)
+    state[0] = seed
     for op in program:
         state[0] ^= np.uint64(op)
         uniform(state)
@@ -140,7 +141,7 @@ def even_steps(nonlinear, state):
     The steps are powers of 1/φ, φ the root of x^(N+1) = x + 1: for N = 1 the golden ratio, whose multiples
     leave no wide gap.
     """
-    K, n = nonlinear.size, nonlinear.sum()
+    K, n = nonlinear.size, count(nonlinear)
     phi = 1.5
     for _ in range(30):
         phi = (1.0 + phi) ** (1.0 / (n + 1))
@@ -182,7 +183,7 @@ def search(task, work, kind, width, searched, typical, u, steps, best) -> None:
     program, X, y, linear, unit, middle = task.program, task.X, task.y, task.linear, task.unit, task.middle
     stack, tangents, r, c = work.stack, work.tangents, work.residuals, work.step
     Q, triangle, shares = work.basis, work.triangle, work.shares
-    lowest, some = np.inf, linear.any()
+    lowest, some = np.inf, count(linear) > 0
     for _ in range(searched):
         next_start(u, steps, kind, width, linear, c)
         if some:
@@ -196,4 +197,4 @@ def search(task, work, kind, width, searched, typical, u, steps, best) -> None:
             loss = chordal_loss(y, r, unit, middle, typical)
         if loss < lowest:
             lowest = loss
-            best[:] = c
+            copy(c, best)

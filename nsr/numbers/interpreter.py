@@ -67,7 +67,7 @@ def run(program: np.ndarray, constants: np.ndarray, X: np.ndarray, stack: np.nda
     k = 0
     for i in range(program.size):
         k += program[i] == 0
-    top = -1
+    top = np.int64(-1)  # a plain -1 is a type of its own to numba, for which all below would be compiled too
     for i in range(program.size - 1, -1, -1):
         op = program[i]
         if op < N_LEAVES:
@@ -109,10 +109,8 @@ def apply_binary(op: int, stack: np.ndarray, t: int) -> None:
 def apply_unary(op: int, stack: np.ndarray, t: int) -> None:
     """Replace the values u in row t by f(u)."""
     P = stack.shape[1]
-    if op == SIN:
-        sin_row(stack, t, 0)
-    elif op == COS:
-        sin_row(stack, t, 1)
+    if op == SIN or op == COS:
+        sin_row(stack, t, int(op == COS))
     elif op == TAN:
         tan_row(stack, t)
     elif op == EXP:
@@ -151,11 +149,8 @@ def apply_unary(op: int, stack: np.ndarray, t: int) -> None:
 @njit(**COMPILE)
 def apply_unary_slope(op: int, stack: np.ndarray, t: int, s: int) -> None:
     """Replace the values u in row t by f(u), and leave f'(u) in row s."""
-    if op == SIN:
-        sin_row_slope(stack, t, s, 0)
-        return
-    if op == COS:
-        sin_row_slope(stack, t, s, 1)
+    if op == SIN or op == COS:
+        sin_row_slope(stack, t, s, int(op == COS))
         return
     P = stack.shape[1]
     for p in range(P):
@@ -217,7 +212,7 @@ def run_tangents(
     first = np.empty(stack.shape[0], np.int64)
     k = constants.size
     first[slope] = k  # that is first[-1], the end of the range of entry 0
-    top = -1
+    top = np.int64(-1)  # a plain -1 is a type of its own to numba, for which all below would be compiled too
     for i in range(program.size - 1, -1, -1):
         op = program[i]
         if op < N_LEAVES:

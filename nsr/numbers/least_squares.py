@@ -56,6 +56,22 @@ def new_task(program, X, y, linear, unit, middle, typical):
     return Task(program, X, y, linear, ~linear, unit, middle, typical), work
 
 
+@njit(**COMPILE)
+def count(flags: np.ndarray) -> int:
+    """How many of the flags (K,) are set."""
+    n = 0
+    for k in range(flags.size):
+        n += flags[k]
+    return n
+
+
+@njit(**COMPILE)
+def copy(source: np.ndarray, target: np.ndarray) -> None:
+    """target ← source. (target[:] = source takes two seconds more to compile: it can say which shapes differ.)"""
+    for k in range(target.size):
+        target[k] = source[k]
+
+
 # Sums may be taken in any order (only that is relaxed; nan and inf still arrive), which makes them four times
 # faster.
 @njit(**COMPILE | {"fastmath": {"reassoc"}})
@@ -202,7 +218,7 @@ def linearise(task, work, c) -> int:
     run_tangents(task.program, c, nonlinear, task.X, stack, tangents)
     load_residuals(y, stack, task.unit, middle, typical, r)
     per_unit = 1.0 / (typical if typical > 0.0 else task.unit)
-    M = c.size - nonlinear.sum()
+    M = c.size - count(nonlinear)
     n = 0
     for k in range(c.size):
         if not nonlinear[k]:
@@ -298,5 +314,5 @@ def descend(task, work, c, tolerance, floor) -> float:
         growth = 2.0
         slow = slow + 1 if new > loss * (1.0 - tolerance) else 0
         loss = new
-        c[:] = trial
+        copy(trial, c)
     return loss

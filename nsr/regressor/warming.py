@@ -25,7 +25,7 @@ class _Teller(event.Listener):
         if self.begun is None:
             self.begun = time.perf_counter()
             print(
-                "Compiling the numerical code for this machine, once: about half a minute, not counted as time of the search.",
+                "Compiling the numerical code for this machine, once: about 20 seconds, not counted as time of the search.",
                 file=sys.stderr,
                 flush=True,
             )

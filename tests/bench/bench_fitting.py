@@ -5,8 +5,8 @@ Problems are items of the generator with at least one constant, 100 points, and 
 candidate. BFGS starts from exactly the vectors that our descents start from (so it profits from our search,
 whose time is counted as ours only), with its default tolerances. Its objective calls our own compiled
 interpreter with everything prepared, which is far faster than the lambdified sympy of the published code: the
-ratio is one of methods, not of interpreters. Times are CPU seconds of one thread, so a busy machine does not
-distort them. Ours stops at the first start that solves a problem; `all starts` is the same without this.
+ratio is one of methods, not of interpreters. Times are processor seconds of one thread, so a busy machine does
+not distort them. Ours stops at the first start that solves a problem; `all starts` is the same without this.
 
     python tests/bench/bench_fitting.py [--problems 500] [--starts 4]
 """
@@ -69,9 +69,9 @@ def bfgs(program, K, X, y, begun: np.ndarray) -> float:
 
 def measure(label: str, work, n: int) -> tuple[np.ndarray, float]:
     """Run `work` on every problem; print and return R² (n,) and candidates per CPU second."""
-    begin = time.thread_time()
+    begin = time.process_time()
     r2 = np.array([work(i) for i in range(n)])
-    rate = n / (time.thread_time() - begin)
+    rate = n / (time.process_time() - begin)
     print(
         f"  {label:28}{np.mean(r2 > 0.99):>9.1%}{np.mean(r2 > 0.999999):>12.1%}{rate:>14.1f}{1000 / rate:>10.3f}",
         flush=True,

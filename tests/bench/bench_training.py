@@ -7,9 +7,10 @@ own matrix products.
     ratio      = model FLOP / (seconds of a whole step, optimiser included) / (FLOP/s of a large float32
                product, measured in turns with it)
 
-The same ratio by processor time leaves out what waiting for other programs costs; on an idle machine the two
-agree but for the waiting of our own threads for each other.  Run: python tests/bench/bench_training.py
-[threads]
+Seconds are those of the processor, divided by the threads: waiting for other programs, and of our own threads
+for each other, is left out.
+
+    python tests/bench/bench_training.py [threads]
 """
 
 import os
@@ -54,17 +55,17 @@ def model_flop(c: Config, batch: int, points: int, tokens: int) -> float:
     return 2 * batch * (3 * total - no_gradient)
 
 
-def clocks() -> np.ndarray:
-    """Seconds by the wall clock, and by the processor per thread."""
-    return np.array([time.perf_counter(), time.process_time() / torch.get_num_threads()])
+def clock() -> float:
+    """Processor seconds per thread."""
+    return time.process_time() / torch.get_num_threads()
 
 
-def machine_flops(size: int = 2048, repeats: int = 3) -> np.ndarray:
+def machine_flops(size: int = 2048, repeats: int = 3) -> float:
     a, b = torch.randn(size, size), torch.randn(size, size)
-    start = clocks()
+    start = clock()
     for _ in range(repeats):
         a @ b
-    return repeats * 2 * size**3 / (clocks() - start)
+    return repeats * 2 * size**3 / (clock() - start)
 
 
 def measure(
@@ -99,18 +100,17 @@ def measure(
     ratios, speeds = [], []
     for _ in range(rounds):  # in turns, so that whatever else runs on the machine slows both
         before = machine_flops()
-        start = clocks()
+        start = clock()
         for _ in range(steps):
             step()
-        seconds = (clocks() - start) / steps
+        seconds = (clock() - start) / steps
         machine = (before + machine_flops()) / 2
         ratios.append(model_flop(config, batch, points, tokens) / seconds / machine)
-        speeds.append(batch / seconds[0])
-    wall, processor = np.median(ratios, axis=0)
+        speeds.append(batch / seconds)
     parameters = sum(p.numel() for p in network.parameters()) / 1e6
     print(
         f"{name}: {parameters:.1f}M parameters, batch {batch}, {points} points, {tokens} tokens, {optimiser}: "
-        f"{np.median(speeds):,.0f} samples/s, model FLOP/s ÷ matrix-product FLOP/s = {wall:.2f}, by processor time {processor:.2f} (goal {goal})",
+        f"{np.median(speeds):,.0f} samples/s, model FLOP/s ÷ matrix-product FLOP/s = {np.median(ratios):.2f} (goal {goal})",
         flush=True,
     )
 
@@ -119,7 +119,7 @@ def main() -> None:
     torch.set_num_threads(int(sys.argv[1]) if len(sys.argv) > 1 else min(2, os.cpu_count() or 1))
     torch.set_flush_denormal(True)
     print(
-        f"{torch.get_num_threads()} threads, matrix products at {machine_flops(repeats=8)[0] / 1e9:.0f} GFLOP/s"
+        f"{torch.get_num_threads()} threads, matrix products at {machine_flops(repeats=8) / 1e9:.0f} GFLOP/s"
     )
     laptop = Config(vocabulary=18)
     measure("laptop", laptop, "muon", batch=128, points=40, tokens=12, goal=0.45)

@@ -417,6 +417,7 @@ def fit_all_sorts() -> None:
         wide = rng.uniform(1, 5000, (rows, 2 * D))
         X = np.asfortranarray(wide)[:, ::2] if D % 2 else pd.DataFrame(wide[::-1, :D])
         y = np.asarray(X)[:, 0] * 2.0 + np.sin(np.asarray(X)[:, -1] / 1000.0)
+        y = y if D % 2 else pd.Series(y)  # whose values are read-only
         NSRegressor(strategy=strategy, n_bags=2, max_time=None, random_state=0).fit(X, y).predict(X)
         assert compiled() == before, (strategy, compiled(), before)
 
