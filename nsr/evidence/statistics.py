@@ -83,9 +83,21 @@ class Sample:
         self.network = _places([0] * n if self.networks is None else self.networks, n)  # (lines,)
 
     @property
-    def bounded(self) -> bool:
-        """Whether all values lie between 0 and 1, as shares do."""
-        return bool(np.all((self.tops >= 0) & (self.tops <= 1)))
+    def span(self) -> tuple[float, float]:
+        """The least and the most that the sum could be if the terms are shares, with all values from 0 to 1;
+        nothing is known of the range of other values."""
+        if not np.all((self.tops >= 0) & (self.tops <= 1)):
+            return math.nan, math.nan
+        return sum(c for c in self.factors if c < 0), sum(c for c in self.factors if c > 0)
+
+    def doubt(self) -> tuple[float, float]:
+        """How far below and above its value the sum may lie where all problems agree, so that no draw differs:
+        what none of n templates showed is possible in as many of them as Wilson's interval of 0 of n says."""
+        (least, most), value = self.span, np.dot(self.factors, self.values())
+        if math.isnan(least):
+            return 0.0, 0.0
+        reach = wilson(0, self.n_templates()).high * (most - least)
+        return min(reach, value - least), min(reach, most - value)
 
     def values(self) -> np.ndarray:
         """(terms,): the ratio of each term, without its factor."""
@@ -134,21 +146,16 @@ def times_drawn(n: int, seed: int, stream: int = 0) -> np.ndarray:
 def combined(*samples: Sample, seed: int = 0) -> Interval:
     """The sum of samples of different problems, which are drawn independently, with its percentile interval."""
     value = float(sum(np.dot(sample.factors, sample.values()) for sample in samples))
-    n = min(sample.n_templates() for sample in samples)
     if math.isnan(value):
         return UNKNOWN
-    factors = [c for sample in samples for c in sample.factors]
-    bounded = all(sample.bounded for sample in samples)
-    # All that shares could be; for other values there is no such range.
-    least, most = (sum(c for c in factors if c * side > 0) if bounded else math.nan for side in (-1, 1))
-    if n < FEWEST:
-        return Interval(value, least, most)
-    draws = sum(sample.drawn(seed, i) @ np.asarray(sample.factors) for i, sample in enumerate(samples))
-    low, high = np.nanquantile(draws, ENDS)
-    if bounded and high - low < 1e-12:
-        # What none of n templates showed is still possible in Wilson's share for 0 of n, of either sign.
-        reach = wilson(0, n).high * (most - least)
-        low, high = max(value - reach, least), min(value + reach, most)
+    if min(sample.n_templates() for sample in samples) < FEWEST:
+        return Interval(value, *map(sum, zip(*(sample.span for sample in samples))))
+    draws = [sample.drawn(seed, i) @ np.asarray(sample.factors) for i, sample in enumerate(samples)]
+    low, high = np.nanquantile(sum(draws), ENDS)
+    for sample, drawn in zip(samples, draws):
+        if np.nanmax(drawn) - np.nanmin(drawn) < 1e-12:
+            down, up = sample.doubt()
+            low, high = value - math.hypot(value - low, down), value + math.hypot(high - value, up)
     return Interval(value, float(low), float(high))
 
 
@@ -179,8 +186,8 @@ def difference(
 ) -> Interval:
     """mean(a) − mean(b) of two sets of problems, which are drawn independently.
 
-    >>> difference([0.5] * 50 + [1.5] * 50, [0.0] * 50)
-    Interval(value=1.0, low=0.9, high=1.1)
+    >>> [round(x, 2) for x in difference([2, 4] * 50, [3, 5] * 50)]
+    [-1.0, -1.28, -0.74]
     """
     parts = (
         Sample([sign], np.asarray(list(values), dtype=float), None, labels)

@@ -162,6 +162,8 @@ def test_few_templates_and_equal_values_leave_doubt():
     assert paired_difference(yes * 30, yes * 30)[1:] == pytest.approx(
         (-2 * wilson(0, 150).high, 2 * wilson(0, 150).high)
     )
+    one_sided = difference([0.0] * 12, [1.0] * 60 + [0.0] * 390)  # the doubt about twelve times nothing
+    assert one_sided.low < -0.13 and one_sided.high == pytest.approx(-0.133 + wilson(0, 12).high, abs=0.02)
     assert math.isnan(mean([]).value) and math.isnan(difference([], [1.0] * 9).low)
     never = Sample([1.0], [no * 30], np.zeros((1, 150)))  # nothing was novel: no share of it is accurate
     assert math.isnan(combined(never).value)
