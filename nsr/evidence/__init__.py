@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = door(
     __name__,
     {
         "novelty": "ACCURATE SENSES THRESHOLDS TrainingSet accuracy_curve breakdown novelty_table",
-        "statistics": "Interval difference mcnemar mean paired_difference wilson",
+        "statistics": "Interval mcnemar paired_difference wilson",
         "verdicts": "MARGIN MISSING together verdict_on_claim verdict_on_difference",
         "measuring": "Row beam_grid measure measure_all network_for percent problems_of share_with_rank tabulate whiskers",
         "reference_tables": "results_path small_table table_of",

@@ -28,8 +28,15 @@ from nsr.book.run_records import ROOT, short
 from nsr.data.test_sets import TEST_SETS
 from nsr.evidence import paper
 from nsr.evidence.comparison import at_equal_cost, levels_of, line_of, row_of
-from nsr.evidence.statistics import UNKNOWN, Interval, Sample, combined, correlation_over_problems, mcnemar
-from nsr.evidence.statistics import correlation as pearson
+from nsr.evidence.statistics import (
+    UNKNOWN,
+    Interval,
+    Sample,
+    combined,
+    mcnemar,
+    pearson,
+    pearson_over_problems,
+)
 from nsr.evidence.verdicts import MISSING, together, verdict_on_claim
 from nsr.search.strategies.names import MAKERS
 
@@ -334,7 +341,7 @@ def correlation(
     if one is None or len(names) < 3:
         return None
     by_strategy, p_value = pearson(one.values(), two.values())
-    return by_strategy, correlation_over_problems(one, two, seed), one.tops.shape[1], p_value
+    return by_strategy, pearson_over_problems(one, two, seed), one.tops.shape[1], p_value
 
 
 # -------------------------------------------------------------------------------------------------------- the paper's side

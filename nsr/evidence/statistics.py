@@ -206,7 +206,7 @@ def _pair(a: Iterable[float], b: Iterable[float], kind: type) -> np.ndarray:
 # ------------------------------------------------------------------------------------------------ correlations and tests
 
 
-def correlation(x: Sequence[float], y: Sequence[float]) -> tuple[Interval, float]:
+def pearson(x: Sequence[float], y: Sequence[float]) -> tuple[Interval, float]:
     """Pearson's correlation of points, with Fisher's interval over points, and the p-value of no correlation.
 
     Points that all have the same x, or the same y, have no correlation.
@@ -221,9 +221,9 @@ def correlation(x: Sequence[float], y: Sequence[float]) -> tuple[Interval, float
     )
 
 
-def correlation_over_problems(x: Sample, y: Sample, seed: int = 0) -> Interval:
+def pearson_over_problems(x: Sample, y: Sample, seed: int = 0) -> Interval:
     """The same correlation, of terms of two samples of the same problems, with an interval that draws problems."""
-    value = correlation(x.values(), y.values())[0].value
+    value = pearson(x.values(), y.values())[0].value
     if math.isnan(value) or x.n_templates() < FEWEST:
         return Interval(value, math.nan, math.nan)
     a, b = (part.drawn(seed) for part in (x, y))  # (draws, terms) each

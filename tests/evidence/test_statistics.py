@@ -14,12 +14,12 @@ from nsr.evidence.statistics import (
     Interval,
     Sample,
     combined,
-    correlation,
-    correlation_over_problems,
     difference,
     mcnemar,
     mean,
     paired_difference,
+    pearson,
+    pearson_over_problems,
     wilson,
 )
 from nsr.evidence.verdicts import MARGIN, together, verdict_on_claim, verdict_on_difference
@@ -182,13 +182,13 @@ def test_correlations():
     rng = np.random.default_rng(0)
     x = rng.random(17)
     y = x + rng.random(17)
-    found, p_value = correlation(x, y)
+    found, p_value = pearson(x, y)
     z, half = math.atanh(found.value), stats.norm.ppf(0.975) / math.sqrt(14)
     assert found == pytest.approx((stats.pearsonr(x, y).statistic, math.tanh(z - half), math.tanh(z + half)))
     assert p_value == stats.pearsonr(x, y).pvalue
-    assert math.isnan(correlation([1, 1, 1], [1, 2, 3])[0].value)
+    assert math.isnan(pearson([1, 1, 1], [1, 2, 3])[0].value)
     few, many = (
-        correlation_over_problems(*(Sample([1.0] * 17, rng.random((17, n)) < v[:, None] / 2) for v in (x, y)))
+        pearson_over_problems(*(Sample([1.0] * 17, rng.random((17, n)) < v[:, None] / 2) for v in (x, y)))
         for n in (50, 2000)
     )
     assert width(many) < 0.5 * width(few) and many.low < many.value < many.high
