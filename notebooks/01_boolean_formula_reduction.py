@@ -49,7 +49,7 @@ import pandas as pd
 import torch
 
 from nsr import book
-from nsr.evidence import BLUE, ORANGE, RED, SKY, save, use_style
+from nsr.evidence import BLUE, ORANGE, RED, SKY, save, use_style, wilson
 from nsr.formulas import FULL, is_valid
 from nsr.numbers import evaluate, fit_constants
 from nsr.theory import (
@@ -59,7 +59,6 @@ from nsr.theory.drawings import (
     bracket_picture, draw_circuit, draw_classes, experiment_picture, growth_picture, reduction_picture,
 )
 from nsr.theory.last_token import WORDS, make_examples, token_counts
-from nsr.theory.pac import wilson
 
 use_style()
 torch.set_num_threads(1)
@@ -563,7 +562,7 @@ save(experiment_picture(table), "last_token_experiment");
 counted = ["n", "right", "n_unseen", "right_unseen"]
 totals = table.groupby(["kind", "depth", "n_layers"])[counted].sum().reset_index()
 share = totals.right / totals.n
-low, high = wilson(totals.right.to_numpy(), totals.n.to_numpy())
+_, low, high = wilson(totals.right.to_numpy(), totals.n.to_numpy())
 totals["accuracy"] = [f"{s:.2f} [{a:.2f}, {b:.2f}]" for s, a, b in zip(share, low, high)]
 wide = totals.pivot(index=["kind", "depth"], columns="n_layers", values="accuracy")
 wide.rename(columns={0: "counts"})

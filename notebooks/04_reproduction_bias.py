@@ -60,9 +60,9 @@ from nsr.book import certificate_path
 from nsr.data import TEST_SETS
 from nsr.evidence import (
     ACCURATE, BLUE, GREEN, GREY, INK, PAPER_BEAM, RED, SENSES, THRESHOLDS, Row, TrainingSet,
-    accuracy_curve, beam_grid, breakdown, compare, difference, draw_fit, draw_tree, measure_all,
-    network_for, novelty_table, percent, problems_of, results_path, save, tabulate, use_style, whiskers,
-    wilson,
+    accuracy_curve, beam_grid, breakdown, compare, draw_fit, draw_tree, measure_all,
+    network_for, novelty_table, paired, paired_difference, percent, problems_of, results_path, save,
+    tabulate, together, true_template, unpaired, use_style, verdict_on_claim, whiskers, wilson,
 )
 from nsr.formulas import canonical, family, parse, strip, template_of, to_infix, to_latex
 from nsr.search import BeamSearch, r2_text, solve_all
@@ -289,8 +289,7 @@ for shift, (name, colour) in zip((-0.12, 0, 0.12), COLOURS.items()):
         ax.plot(places + shift, 100 * single.share, "_", color=colour, alpha=0.5)
 ax.set_xticks(places, [f"{t:g}" for t in THRESHOLDS])
 ax.set(xlabel="$R^2$ above", ylabel="share of problems (%)", ylim=(0, None))
-drop = difference(by_set["baseline"].accurate, by_set["not_included"].accurate,
-                  np.random.default_rng(seed))
+drop = unpaired(by_set["baseline"], by_set["not_included"], "accurate")
 change = f"{abs(100 * drop.value):.0f} points {'lower' if drop.value > 0 else 'higher'}"
 ax.set_title(f"not_included is {change} than baseline at $R^2 > {ACCURATE}$")
 ax.legend()
@@ -312,13 +311,12 @@ plt.show()
 # The first bracket is what being unknown costs at the same size, the second what length costs among the unknown.
 
 # %%
-rng = np.random.default_rng(seed)
-flags = {name: rows.accurate for name, rows in by_set.items()}
-parts = {
-    "the whole drop": difference(flags["baseline"], flags["not_included"], rng),
-    "unknown, same size": difference(flags["baseline"], flags["not_included_matched"], rng),
-    "longer": difference(flags["not_included_matched"], flags["not_included"], rng),
+steps = {
+    "the whole drop": ("baseline", "not_included"),
+    "unknown, same size": ("baseline", "not_included_matched"),
+    "longer": ("not_included_matched", "not_included"),
 }
+parts = {name: unpaired(by_set[a], by_set[b], "accurate") for name, (a, b) in steps.items()}
 whole, unknown, longer = (part.value for part in parts.values())
 assert np.isclose(whole, unknown + longer)
 for name, (value, low, high) in parts.items():
@@ -399,17 +397,16 @@ assert not (known.novel_family & ~known.novel).any()
 rows = {}
 for name, part in by_set.items():
     share = part.share_novel_candidates
-    pick = part.novel.astype(float) - share
-    low, high = np.quantile([pick.sample(len(pick), replace=True, random_state=s).mean()
-                             for s in range(500)], [0.025, 0.975])
+    pick = paired_difference(part.novel, share, map(true_template, part.truth))
     rows[name] = {"answers that are novel": f"{part.novel.mean():.1%}",
                   "candidates that are novel": f"{share.mean():.1%}",
-                  "difference": f"{100 * pick.mean():+.1f} points",
-                  "95 %": f"{100 * low:+.1f} to {100 * high:+.1f}"}
+                  "difference": f"{100 * pick.value:+.1f} points",
+                  "95 %": f"{100 * pick.low:+.1f} to {100 * pick.high:+.1f}"}
 pd.DataFrame(rows).T
 
 # %% [markdown]
-# Both are shares of the same problems, so the difference is taken problem by problem, with a bootstrap interval. Chapter
+# Both are shares of the same problems, so the difference is taken problem by problem. Its interval draws templates, each with all its
+# problems, again and again with replacement: problems with the same template are alike, and count together. Chapter
 # [05](05_beam_search.py) lets the number of candidates grow.
 
 # %% [markdown]
@@ -505,7 +502,8 @@ else:
 # ## Paper, ours, verdict
 #
 # First the cells of the paper's table of novelty × accuracy for this beam size, on `not_included`. Its problems were about 450, so its
-# shares get intervals too; "same" means that the intervals overlap.
+# shares get intervals too; "same" means that the interval of their difference lies within five points (`nsr/evidence/verdicts.py` sets
+# that margin), "different" that it leaves zero out, and "undecided" neither.
 
 # %%
 theirs = PAPER_BEAM.get(beam_size, PAPER_BEAM[5])
@@ -519,12 +517,15 @@ head = "| | the paper | ours | verdict |\n|---|---|---|---|\n"
 Markdown(head + "\n".join("| " + " | ".join(row) + " |" for row in lines))
 
 # %% [markdown]
-# Then the sentences of the section. A verdict is computed from the intervals above, at the scale of this page.
+# Then the sentences of the section. A sentence *holds* if the whole 95 % interval is on the claimed side, *fails* if all of it is on the
+# other, and is *undecided* otherwise, at the scale of this page. "Substantial" is more than ten points, "so across epochs" less than 10 %
+# novel at every snapshot.
 
 # %%
 both = by_set["not_included"]
 novel = wilson(int(both.novel.sum()), len(both))
-most = curve[curve.test_set == "not_included"].share.max()
+snapshots = list(curve[curve.test_set == "not_included"].itertuples())  # each with its interval
+most = max(point.share for point in snapshots)
 respelled = (both.novel & ~both.novel_family).sum()
 
 
@@ -532,14 +533,12 @@ def in_points(part):
     return "{:.0f} points ({:.0f} to {:.0f})".format(*(100 * x for x in part))
 
 
-if novel.low <= 0.03:
-    copying = "holds" if novel.high < 0.03 else "same within the interval"
-else:
-    copying = "mostly copies, but fewer" if novel.high < 0.5 else "fails"
-if parts["unknown, same size"].low > 0:
-    cause = "holds for a part" if longer > 0 else "holds"
-else:
-    cause = "not shown at equal size"
+copying = verdict_on_claim(novel, below=0.03)
+if copying == "fails" and verdict_on_claim(novel, below=0.5) == "holds":
+    copying = "fails: mostly copies, but fewer"
+cause = verdict_on_claim(parts["unknown, same size"], above=0)
+if cause == "holds" and longer > 0:
+    cause = "holds for a part"
 
 # %% [markdown]
 # Each sentence of the paper with what this page measured:
@@ -550,10 +549,10 @@ copied_share = "{:.1f} % ({:.1f} to {:.1f})".format(
 claims = [
     ("after training over 97 % are copies", copied_share, copying),
     ("and so across epochs", f"at most {most:.0%} novel at any snapshot",
-     "holds" if most < 0.1 else "mostly copies" if most < 0.5 else "fails"),
+     together(verdict_on_claim(point, below=0.1) for point in snapshots)),
     ("a substantial drop from `baseline` to `not_included`",
      in_points(parts["the whole drop"]),
-     "holds" if parts["the whole drop"].low > 0 else "not shown"),
+     verdict_on_claim(parts["the whole drop"], above=0.1)),
     ("the bias directly leads to it",
      "at equal size " + in_points(parts["unknown, same size"]), cause),
     ("structurally new is functionally new (Remark 5.2)",
@@ -573,11 +572,13 @@ Markdown(text + head + "\n".join("| " + " | ".join(row) + " |" for row in claims
 # of these: its direction says whether more training makes the copying stronger.
 
 # %%
-early, late = (curve[curve.test_set == "not_included"].iloc[i] for i in (0, -1))
-clear = early.low > late.high or late.low > early.high
-direction = "fell" if late.share < early.share else "rose"
-print(f"novel at the first snapshot {early.share:.1%}, at the last {late.share:.1%}:",
-      f"it {direction}" if clear else "no clear direction")
+early, late = snapshots[0], snapshots[-1]
+at_first, at_last = (during[(during.test_set == "not_included") & (during.step == point.step)]
+                     for point in (early, late))
+change = paired(at_last, at_first, "novel")[0]
+rose = {"holds": "it rose", "fails": "it fell"}.get(verdict_on_claim(change, above=0), "undecided")
+print(f"novel at the first snapshot {early.share:.1%}, at the last {late.share:.1%}:", rose,
+      f"({in_points(change)})")
 
 # %% [markdown]
 # ## Exercises

@@ -64,7 +64,7 @@ from nsr.evidence import (
     ACCURATE, BLUE, GREEN, GREY, INK, KEY, ORANGE, PAPER_BEAM, PHASES, RED, Row, TrainingSet,
     at_equal_cost, beam_grid, breakdown, compare, draw_rollout, measure, measure_all, network_for,
     paired, paper, percent, problems_of, replay, results_path, save, style_of, table_of, tabulate,
-    use_style, wilson,
+    use_style, verdict_on_claim, wilson,
 )
 from nsr.formulas import END, template_of, to_infix
 from nsr.search import PUBLISHED, TPSR, BeamSearch, Complete, NextTokens, Verify, solve_all
@@ -455,18 +455,17 @@ counts
 # with the best candidate it ever verified. The search is the same, so this is a comparison of two answers. The third mode does
 # everything as published: no grammar, $\lambda = 0.1$, $L = 200$.
 #
-# Differences are on the same problems, with an interval from a paired bootstrap. The best verified answer against the path, and against
+# Differences are on the same problems, with an interval that draws problems. The best verified answer against the path, and against
 # everything as published:
 
 # %%
-rng = np.random.default_rng(seed)
 best = tpsr[(tpsr.beam_size == 1) & (tpsr.test_set == MINE)]
 path = options[(options.published == True) & (options.masked == True)]  # noqa: E712
 wild = options[options.masked == False]  # noqa: E712
 rows, differences = [], {}
 for name, other in (("published path", path), ("all as published", wild)):
     for what in ("accurate", "novel"):
-        change, test, n = paired(best, other, what, rng)
+        change, test, n = paired(best, other, what)
         differences[name, what] = change
         rows.append((name, what, percent(best[what]), percent(other[what]),
                      signed(*(100 * x for x in change)), test.only_a, test.only_b, n))
@@ -618,7 +617,7 @@ for b in SIZES:
               (same_cost, f"beam at {cost:.0f} candidates", equal)]
     for kept, name, other in others:
         for what in ("novel", "accurate") if len(other) else ():
-            change, _, n = paired(a, other, what, rng)
+            change, _, n = paired(a, other, what)
             kept[b, what] = change
             shares = [f"{100 * table[what].mean():.1f} %" for table in (a, other)]
             rows.append((b, name, what, *shares, signed(*(100 * x for x in change)), n))
@@ -704,7 +703,9 @@ assert all(row[-1] > 0 for row in rows[:-1]) and rows[-1][-1] < 0
 
 # %% [markdown]
 # The sentence is true only across beam sizes: the figure puts a TPSR with $b = 1$ beside a beam of five. Now the cells of its table
-# beside ours, on `not_included`, with 95 % intervals (for the paper's, 450 problems are assumed); "same" means that these overlap.
+# beside ours, on `not_included`, with 95 % intervals (for the paper's, 450 problems are
+# assumed); "same" means that the interval of their difference lies within five points (`nsr/evidence/verdicts.py` sets
+# that margin), "different" that it leaves zero out, and "undecided" neither.
 
 # %%
 lines = []
@@ -715,20 +716,12 @@ for b in SIZES:
         name = f"{'novel' if cell.novel else 'not novel'}, R² {sign} {ACCURATE}"
         lines.append((f"TPSR, b = {b}", name, *compare(theirs_, cell.count, cell.n)))
 agree = sum(line[-1] == "same" for line in lines)
-print(f"{agree} of {len(lines)} cells are the same within the intervals")
+print(f"{agree} of {len(lines)} cells are the same within five points")
 head = "| | | the paper | ours | verdict |\n|---|---|---|---|---|\n"
 Markdown(head + "\n".join("| " + " | ".join(line) + " |" for line in lines))
 
 # %% [markdown]
-# And the sentences:
-
-# %%
-def verdict(change, up, down):
-    return up if change.low > 0 else down if change.high < 0 else "not decided"
-
-
-# %% [markdown]
-# At the published setting:
+# And the sentences, at the published setting:
 
 # %%
 b = SIZES[0]
@@ -737,18 +730,17 @@ good_share = wilson(int(novel_good.sum()), len(novel_good))
 their_share = PAPER_TPSR[b][0] / sum(PAPER_TPSR[b][:2])
 claims = [
     ("TPSR raises novelty (equal b)", signed(*(100 * x for x in same_size[b, "novel"])),
-     verdict(same_size[b, "novel"], "holds", "the opposite")),
+     verdict_on_claim(same_size[b, "novel"], above=0)),
     ("TPSR raises novelty (equal candidates)", signed(*(100 * x for x in same_cost[b, "novel"])),
-     verdict(same_cost[b, "novel"], "holds", "the opposite")),
+     verdict_on_claim(same_cost[b, "novel"], above=0)),
     ("TPSR lowers accuracy (equal b; its table: higher)",
      signed(*(100 * x for x in same_size[b, "accurate"])),
-     verdict(same_size[b, "accurate"], "fails: higher", "holds")),
+     verdict_on_claim(same_size[b, "accurate"], below=0)),
     ("TPSR lowers accuracy (equal candidates)",
      signed(*(100 * x for x in same_cost[b, "accurate"])),
-     verdict(same_cost[b, "accurate"], "fails: higher", "holds")),
+     verdict_on_claim(same_cost[b, "accurate"], below=0)),
     (f"hardly any novel answer is accurate (its table: {their_share:.0%})",
-     percent(novel_good), "holds" if good_share.high < 0.1 else
-     "fails" if good_share.low > 0.1 else "not decided"),
+     percent(novel_good), verdict_on_claim(good_share, below=0.1)),
 ]
 n = int((mine.beam_size == b).sum())
 text = f"At `{trained.name}`, b = {b}, {n} problems, one network; paired intervals.\n\n"

@@ -67,8 +67,8 @@ from nsr.data import TEST_SETS, TemplateBank, sample_items
 from nsr.evidence import (
     ACCURATE, BLUE, GREEN, GREY, INK, KEY, ORANGE, RED, Row, TrainingSet, at_equal_cost, beam_grid,
     breakdown, draw_fit, draw_pool, draw_tree, has_traces, measure, measure_all, network_for, paired,
-    paired_bootstrap, paper, percent, problems_of, results_path, save, share_at, small_table,
-    stopped_at, style_of, table_of, tabulate, use_style, wilson,
+    paired_difference, paper, percent, problems_of, results_path, save, share_at, small_table,
+    stopped_at, style_of, table_of, tabulate, use_style, verdict_on_claim, wilson,
 )
 from nsr.formulas import END, is_valid, parse, template_of, to_infix, variables
 from nsr.network import Prompts, draw_prompt, sequence
@@ -239,7 +239,6 @@ asked.groupby(["test_set", "kind"], sort=False)[columns].mean().round(3)
 
 # %%
 KINDS = ["wrong", "right and wrong", "right", "all right"]
-rng = np.random.default_rng(seed)
 wide = asked.pivot_table(index=["test_set", "problem"], columns="kind",
                          values=["log_p", "has_right", "has_wrong", "accurate"], aggfunc="first")
 colours = dict(zip(TEST_SETS, (RED, BLUE, GREEN)))  # as in chapters 02, 04, 05 and 06
@@ -253,7 +252,7 @@ for ax, (what, (label, unit)) in zip(axes, panels.items()):
         for y, kind in enumerate(KINDS):
             a, b = (part[what, which].astype(float) for which in (kind, "none"))
             known = np.isfinite(a - b)
-            effect[name, what, kind] = change = paired_bootstrap(a[known], b[known], rng)
+            effect[name, what, kind] = change = paired_difference(a[known], b[known])
             value, low, high = (unit * x for x in change)
             ax.errorbar(value, y + shift, xerr=np.clip([[value - low], [high - value]], 0, None),
                         fmt="o", color=colours[name], capsize=2, markersize=4,
@@ -753,14 +752,13 @@ def variant(strategy):
     return options[same]
 
 
-rng = np.random.default_rng(seed)
 full = mine[mine.beam_size == B]
 others = {name: variant(strategy) for name, strategy in variants.items()}
 for s in silent:
     others[f"beam of {s.beam_size}, no prompts"] = options[
         (options.strategy == "beam") & (options.beam_size == s.beam_size)]
 others = {name: part for name, part in others.items() if len(part)}
-changes = {(name, what): paired(part, full, what, rng)
+changes = {(name, what): paired(part, full, what)
            for name, part in others.items() for what in ("accurate", "novel")}
 rows = [(name, percent(part.accurate), signed(*(100 * x for x in changes[name, "accurate"][0])),
          percent(part.novel), signed(*(100 * x for x in changes[name, "novel"][0])),
@@ -913,7 +911,7 @@ def compared(a, other, label, lines):
     """Both differences of two strategies on the same problems; adds lines to a table."""
     kept, shared = {}, a[KEY].merge(other[KEY])
     for what in ("novel", "accurate") if len(shared) else ():
-        kept[what], _, n = paired(a, other, what, rng)
+        kept[what], _, n = paired(a, other, what)
         shares = [f"{100 * table.merge(shared)[what].mean():.1f} %" for table in (a, other)]
         lines.append((*label, what, *shares, signed(*(100 * x for x in kept[what])), n))
     return kept
@@ -977,8 +975,9 @@ assert (stopped.answer and stopped.answer.prefix) == (so_far and so_far.prefix)
 # %% [markdown]
 # ## Paper, ours, verdict
 #
-# The cells of the paper's table beside ours, on `not_included`, with 95 % intervals (for the paper's, 450 problems are assumed); "same"
-# means that these overlap.
+# The cells of the paper's table beside ours, on `not_included`, with 95 % intervals (for the paper's, 450 problems are
+# assumed); "same" means that the interval of their difference lies within five points (`nsr/evidence/verdicts.py` sets
+# that margin), "different" that it leaves zero out, and "undecided" neither.
 
 # %%
 lines = []
@@ -990,18 +989,17 @@ for name, part, theirs in blocks:
         what = f"{'novel' if cell.novel else 'not novel'}, R² {sign} {ACCURATE}"
         lines.append((name, what, *paper.compare(their, cell.count, cell.n)))
 agree = sum(entry[-1] == "same" for entry in lines)
-print(f"{agree} of {len(lines)} cells are the same within the intervals")
+print(f"{agree} of {len(lines)} cells are the same within five points")
 head = "| | | the paper | ours | verdict |\n|---|---|---|---|---|\n"
 Markdown(head + "\n".join("| " + " | ".join(entry) + " |" for entry in lines))
 
 # %% [markdown]
 # And the sentences. In the paper's own table NSR-gvs with $b = 5$ is more accurate than a beam of five and less than one of 150, and the
-# combination is the most accurate of all.
+# combination is the most accurate of all. "Not much" is read as less than five points, "to some extent" as more than 5 %.
 
 # %%
-def said(claim, change, up="holds", down="the opposite", unclear="not decided"):
-    verdict = up if change.low > 0 else down if change.high < 0 else unclear
-    return claim, signed(*(100 * x for x in change)), verdict
+def said(claim, change, **bound):
+    return claim, signed(*(100 * x for x in change)), verdict_on_claim(change, **bound or {"above": 0})
 
 
 theirs = [("beam", 5), ("gvs", 5), ("beam", 150), ("gvs+tpsr", 1)]
@@ -1017,8 +1015,7 @@ if size:
                said("NSR-gvs raises accuracy (equal b)", size["accurate"])]
 if cost:
     claims += [said("NSR-gvs raises novelty (equal candidates)", cost["novel"]),
-               said("a large beam is more accurate (equal candidates)", cost["accurate"],
-                    "fails: NSR-gvs is", "holds")]
+               said("a large beam is more accurate (equal candidates)", cost["accurate"], below=0)]
 if to_gvs and to_beam:
     claims += [said("TPSR inside makes it more accurate", to_gvs["accurate"]),
                said("and more novel", to_gvs["novel"]),
@@ -1028,12 +1025,12 @@ if at_gvs and at_beam:
                said("(ours) TPSR inside helps at equal candidates", at_gvs["accurate"])]
 if on_baseline:
     claims.append(said("on baseline it does not help much (equal b)", on_baseline["accurate"],
-                       "fails: it helps", "holds: it harms", "holds"))
+                       below=0.05))
 new = full[full.novel].accurate
 their_share = paper.row("gvs", 5).novel_that_are_accurate
-some = wilson(int(new.sum()), len(new)).low > 0.05
+some = verdict_on_claim(wilson(int(new.sum()), len(new)), above=0.05)
 claims.append((f"novel answers are accurate to some extent (its table: {their_share:.0f} %)",
-               percent(new), "holds" if some else "not decided"))
+               percent(new), some))
 text = f"At `{trained.name}`, b = {B}, {len(full)} problems, one network; paired intervals.\n\n"
 head = "| the paper | ours | verdict |\n|---|---|---|\n"
 Markdown(text + head + "\n".join("| " + " | ".join(entry) + " |" for entry in claims))

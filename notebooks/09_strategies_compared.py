@@ -69,7 +69,6 @@ from nsr.search import by_name, kind_of
 from nsr import book
 
 use_style()
-rng = np.random.default_rng(seed)
 signed = "{:+.1f} ({:+.1f} to {:+.1f})".format
 
 
@@ -335,7 +334,7 @@ def fisher(r, m):
 @cache
 def correlated(names):
     names = charts.measured(rows, names)
-    found = correlation(rows, "novel", "accurate", rng, names)
+    found = correlation(rows, "novel", "accurate", names)
     if not found:
         return Interval(math.nan, math.nan, math.nan), len(names)
     assert len(names) < 4 or np.allclose(found[0][1:], fisher(found[0].value, len(names)), atol=1e-3)
@@ -510,7 +509,7 @@ for name in rivals:
     for cost in dearest.index:
         equal = at_equal_cost(beams, part[cost].mean(), cost)
         for what in ("novel", "accurate"):
-            change, _, n = paired(part, equal, what, rng)
+            change, _, n = paired(part, equal, what)
             found[name, cost, what] = Interval(*(100 * x for x in change))
 
 # %% [markdown]
@@ -556,7 +555,7 @@ for name in [("gvs+tpsr", 1), ("local", 0), ("local-random", 0)]:
     part = row_of(rows, *name)
     if len(part) and has_traces(part):
         early = stopped_at(part, [budget] * len(part))
-        leads = [signed(*(100 * x for x in paired(some, widest, "accurate", rng)[0]))
+        leads = [signed(*(100 * x for x in paired(some, widest, "accurate")[0]))
                  for some in (part, early)]
         lines.append((title_of(*name), percent(part.novel), percent(part.accurate),
                       round(part.candidates.mean()), *leads))
@@ -580,7 +579,7 @@ for name, how, part in [(("tpsr", 1), "ours", row_of(rows, "tpsr", 1)),
                         (("tpsr", 1), "published", published("tpsr_options")),
                         (("gvs", 5), "ours", row_of(rows, "gvs", 5))]:
     leads = [signed(*(100 * x for x in paired(at_equal_cost(some, part.candidates.mean()), part,
-                                              "accurate", rng)[0]))
+                                              "accurate")[0]))
              if len(part) and len(some) else MISSING for some in decoders.values()]
     lines.append((title_of(*name), how, percent(part.accurate) if len(part) else MISSING, *leads))
 lines.append((title_of("gvs", 5), "published", *[MISSING] * 3))
@@ -702,7 +701,7 @@ against = [name for name in known if name != ("beam", 5)]
 gains = {}
 for ax, which in zip(axes, ("baseline", "not_included")):
     one = row_of(rows, "beam", 5, which)
-    tests = {name: paired(row_of(rows, *name, which), one, "accurate", rng) for name in against}
+    tests = {name: paired(row_of(rows, *name, which), one, "accurate") for name in against}
     gains[which] = {title_of(*n): Interval(*(100 * x for x in d)) for n, (d, *_) in tests.items()}
     charts.draw_differences(ax, gains[which], [style_of(n[0])["color"] for n in against])
     helped = sum(d.low > 0 for d in gains[which].values())
@@ -789,12 +788,12 @@ if sources is not None:
 # The paper's sentences are data: `params/claims.yaml` says for each which numbers are compared, in which direction, and by how much.
 # Words like "substantial" had to become numbers; the file says which. A claim *holds* if the 95 % intervals of all its numbers are on the
 # claimed side of their bounds, *fails* if one is entirely on the other side, and is otherwise *undecided* at this scale. Intervals draw
-# problems, the same for every row, and add two imaginary ones, one for and one against, so that a handful of problems settles little. The
-# interval of a correlation is over strategies.
+# templates, each with all its problems, the same for every row; fewer than six templates settle nothing. The interval of a correlation is
+# over strategies. All of this is in `nsr/evidence/statistics.py` and `verdicts.py`, and every chapter uses it.
 
 # %%
 claims = read_claims()
-judged = judge(claims, rows, np.random.default_rng(seed))
+judged = judge(claims, rows, seed)
 verdicts = judged.groupby("claim", sort=False).claim_verdict.first()
 print("; ".join(f"{n} {verdict}" for verdict, n in verdicts.value_counts().items()))
 

@@ -57,8 +57,8 @@ from nsr import book
 from nsr.book import certificate_path
 from nsr.data import FILTERS, WEIGHTS, skeleton_draws, skeleton_of, tables_of
 from nsr.evidence import (
-    ACCURATE, BLUE, GREEN, GREY, INK, ORANGE, RED, SKY, difference, draw_tree, network_for, percent,
-    results_path, save, scaling, use_style, whiskers, wilson,
+    ACCURATE, BLUE, GREEN, GREY, INK, ORANGE, RED, SKY, draw_tree, network_for, paired, percent,
+    results_path, save, scaling, together, unpaired, use_style, verdict_on_claim, whiskers, wilson,
 )
 from nsr.formulas import ARITY, START, TRANSFORMER4SR, bare, is_valid, to_infix, to_skeleton, variables
 from nsr.network import Config, Network, learning_rate, read_settings
@@ -454,7 +454,7 @@ plt.show()
 # is what the network does differently when it is asked for something new:
 
 # %%
-beyond = {items: difference(part.novel_constants, leaky[leaky["items"] == items].novel_constants, rng)
+beyond = {items: unpaired(part, leaky[leaky["items"] == items], "novel_constants")
           for items, part in new.groupby("items")}
 for items, change in beyond.items():
     known_found = percent(leaky[leaky["items"] == items].same_skeleton)
@@ -548,24 +548,26 @@ plt.show()
 # ## Paper, ours, verdict
 
 # %%
+def points(change):
+    return "{:+.1f} points ({:+.1f} to {:+.1f})".format(*(100 * x for x in change))
+
+
 def share(rows, flag):
     k, n = int(rows[flag].sum()), len(rows)
-    value, low, high = wilson(k, n)
-    return f"{100 * value:.1f} % ({100 * low:.1f} to {100 * high:.1f})", low, high
+    found = wilson(k, n)
+    return "{:.1f} % ({:.1f} to {:.1f})".format(*(100 * x for x in found)), found
 
 
 lines = []
 for flag in LABEL:
-    text, low, high = share(top, flag)
+    text, found = share(top, flag)
     limit = scaling.PAPER[flag] / 100
-    verdict = "holds" if high < limit else "more are novel" if low > limit else "same"
-    lines.append((f"less than {100 * limit:.0f} % novel {LABEL[flag]}", text, verdict))
+    lines.append((f"less than {100 * limit:.0f} % novel {LABEL[flag]}", text,
+                  verdict_on_claim(found, below=limit)))
 for flag in LABEL:
-    ends = new[new["items"].isin([new["items"].min(), new["items"].max()])]
-    change = scaling.steps_between(ends, "items", flag).iloc[0]
-    verdict = "not shown" if change.p > 0.05 else "holds" if change.change > 0 else "the contrary"
-    text = f"{100 * change.change:+.1f} points from smallest to largest, {chance_of(change.p)}"
-    lines.append((f"small sets copy more ({LABEL[flag]})", text, verdict))
+    change = paired(top, new[new["items"] == new["items"].min()], flag)[0]
+    text = points(change) + " from smallest to largest"
+    lines.append((f"small sets copy more ({LABEL[flag]})", text, verdict_on_claim(change, above=0)))
     move = moves[flag].iloc[-1]
     text = f"last step {100 * move.change:+.1f} points, {chance_of(move.p)}"
     lines.append((f"the effect of scaling saturates ({LABEL[flag]})", text,
@@ -575,17 +577,18 @@ for flag in LABEL:
 # The remaining sentences, and the table:
 
 # %%
-most = over[over.flag == "novel_constants"].share.max()
-fewer = first.low > last.high, last.low > first.high
+at = over[over.flag == "novel_constants"]
+most = at.share.max()
+early, late = (by_epoch[by_epoch.epoch == point.epoch] for point in (first, last))
+less = paired(early, late, "novel_constants")[0]
 change = list(beyond.values())[-1]
-ours = "{:+.1f} points ({:+.1f} to {:+.1f}) at the largest set".format(*(100 * x for x in change))
-verdict = "more" if change.low > 0 else "fewer" if change.high < 0 else "not decided"
 lines += [
-    ("(ours) more is novel than where the truth is known", ours, verdict),
+    ("(ours) more is novel than where the truth is known", points(change) + " at the largest set",
+     verdict_on_claim(change, above=0)),
     ("pronounced throughout the training", f"at most {most:.0%} novel at any snapshot",
-     "holds" if most < 0.5 else "fails"),
-    ("slightly less bias at few epochs", f"{first.share:.0%}, then {last.share:.0%}",
-     "holds" if fewer[0] else "the contrary" if fewer[1] else "not shown"),
+     together(verdict_on_claim(point, below=0.5) for point in at.itertuples())),
+    ("slightly less bias at few epochs", f"{first.share:.0%}, then {last.share:.0%}: {points(less)}",
+     verdict_on_claim(less, above=0)),
     ("functional novelty is only lower", f"{lost[0]} and {lost[1]} answers fewer",
      "holds, by logic"),
 ]

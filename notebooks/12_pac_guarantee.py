@@ -48,7 +48,7 @@ import numpy as np
 import pandas as pd
 
 from nsr import book
-from nsr.evidence import BLUE, GREEN, INK, ORANGE, RED, save, use_style
+from nsr.evidence import BLUE, GREEN, INK, ORANGE, RED, save, use_style, wilson
 from nsr.theory import pac
 
 use_style()
@@ -216,7 +216,7 @@ def failures(U: int, K: int, r: int, beta: float, max_depth: int, delta: float) 
 
 deltas = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5])
 by_delta = pd.DataFrame([failures(300, 7, 2, 0.05, 3, d) for d in deltas], index=deltas)
-low, high = pac.wilson(by_delta.to_numpy(), runs)
+_, low, high = wilson(by_delta.to_numpy(), runs)
 
 # %% [markdown]
 # One class (U = 300, K = 7, r = 2, β = 0.05), and δ from small to large:
@@ -247,7 +247,7 @@ for size, r, b, d in grid:
     failed = failures(size, pac.most_subtrees(d, "levels"), r, b, d, delta)
     rows.append({"U": size, "r": r, "β": b, "D₀": d} | failed)
 on_grid = pd.DataFrame(rows)
-lows = {name: pac.wilson(on_grid[name].to_numpy(), runs)[0] for name in by_delta}
+lows = {name: wilson(on_grid[name].to_numpy(), runs).low for name in by_delta}
 assert all((low <= delta).all() for low in lows.values())  # nowhere is a failure rate above δ
 on_grid.groupby("β")[list(by_delta)].max().div(runs).rename_axis("worst failure rate, β =")
 
@@ -484,7 +484,7 @@ measured_table = book.REFERENCE / "laptop" / "results" / "gvs_rounds.csv"
 if measured_table.exists():
     rounds = book.read_table(measured_table)
     complete = rounds[rounds.complete]
-    low, high = pac.wilson(int(complete.hit.sum()), max(len(complete), 1))
+    _, low, high = wilson(int(complete.hit.sum()), len(complete))
     real = f"complete in {rounds.complete.mean():.2f} of rounds; then hits [{low:.2f}, {high:.2f}]"
 else:
     real = "not measured on this machine; python -m nsr run 07 -p recompute true makes the table"
@@ -557,7 +557,7 @@ for size, r, b, d in grid:
     _, hit = pac.hitting_times(size, pac.most_subtrees(d, "levels"), r, b, runs, grid_rng)
     short.append((hit > budget(size, r, b)).sum())
     longest &= budget(size, r, b) <= pac.burn_in(size, r, d, delta) + pac.extra_rounds(b, delta)
-assert (pac.wilson(np.array(short), runs)[0] <= delta / 2).all(), "too few rounds"
+assert (wilson(np.array(short), runs).low <= delta / 2).all(), "too few rounds"
 assert longest, "more rounds than the theorem of the paper asks for"
 print(f"worst failure rate {max(short) / runs:.4f} with ⌈U/r⌉ + R rounds; promised {delta / 2}")
 

@@ -32,7 +32,7 @@
 
 # %% tags=["parameters"]
 scale: str = "laptop"  # tiny, laptop or paper: how large everything is
-seed: int = 0  # of the problems that are solved while you read, and of the bootstrap
+seed: int = 0  # of the problems that are solved while you read
 weights: str = "laptop/nesymres"  # the network; empty: train a tiny one now
 recompute: bool = False  # measure what the tables lack and write them, instead of reading only
 candidates: int = 450  # verifications after which a local search ends
@@ -61,10 +61,10 @@ from IPython.display import display
 
 from nsr.data import TEST_SETS, Problem
 from nsr.evidence import (
-    ACCURATE, BLUE, GREEN, GREY, INK, KEY, LIGHT, MISSING, ORANGE, PINK, RED, SKY, YELLOW, Interval,
+    ACCURATE, BLUE, GREEN, GREY, INK, KEY, LIGHT, MARGIN, MISSING, ORANGE, PINK, RED, SKY, YELLOW, Interval,
     Row, TrainingSet, charts, draw_fit, draw_tree, flagged, has_traces, layout, measure_all,
     network_for, outside_language, paired, paper, percent, problems_of, read_rows, results_path, row_of,
-    save, share_at, stopped_at, style_of, tabulate, title_of, use_style,
+    save, share_at, stopped_at, style_of, tabulate, title_of, together, use_style, verdict_on_claim,
 )
 from nsr.formulas import CONSTANT, edits, family, spans, template_of, to_infix
 from nsr.numbers import simplify
@@ -610,7 +610,7 @@ def tests(which, price="candidates", what="accurate", rivals=THEIRS, limited=Tru
         if len(both):
             limit = both[f"{price}_limit"] * (both.pace if price == "seconds" and paced else 1)
             ours = stopped_at(both, limit, price) if limited else both
-            found[title_of(*name)] = Interval(*(100 * x for x in paired(ours, other, what, rng)[0]))
+            found[title_of(*name)] = Interval(*(100 * x for x in paired(ours, other, what)[0]))
     return found
 
 
@@ -836,7 +836,7 @@ for name, part in ablation.items():
                   round(part.candidates.mean(), 1) if n else "–",
                   round(part.answer_length.mean(), 1) if n else "–"))
     for what in change if n and name != "local search" and len(ablation["local search"]) else ():
-        d = paired(part, ablation["local search"], what, rng)[0]
+        d = paired(part, ablation["local search"], what)[0]
         change[what][name] = Interval(*(100 * x for x in d))
 columns = ["", "R² > 0.99", "R² > 0.99999", "novel", "new family", "true family", "candidates",
            "tokens of the answer"]
@@ -866,7 +866,7 @@ def gain(first, second, what="accurate"):
     a, b = ablation[first], ablation[second]
     if not len(a) or not len(b):
         return MISSING
-    return signed(*(100 * x for x in paired(a, b, what, rng)[0])) + " points"
+    return signed(*(100 * x for x in paired(a, b, what)[0])) + " points"
 
 
 for text, first, second in (
@@ -889,7 +889,7 @@ for name in [("beam", largest_beam), ("gvs", 5), ("gvs+tpsr", 1)]:
     other = row_of(rows, *name)
     if len(other) and len(alone):
         spent = other.candidates.mean()
-        whole, early = (signed(*(100 * x for x in paired(some, other, "accurate", rng)[0]))
+        whole, early = (signed(*(100 * x for x in paired(some, other, "accurate")[0]))
                         for some in (alone, stopped_at(alone, [spent] * len(alone))))
         print(f"… {whole} points more accurate than {title_of(*name)},",
               f"{early} if it stops at the rival's {spent:.0f} candidates")
@@ -1036,7 +1036,8 @@ pd.DataFrame(lines, columns=["truth", "answer", "R² given", "R² fresh", "candi
 # > loses nothing. (The claim we set out to prove or refute)
 #
 # A line *holds* if all its 95 % intervals are on the claimed side, *fails* if one is entirely on the other, and is otherwise undecided;
-# behind whom, it says. Rivals that are not measured yet are named above, and are not beaten by being absent.
+# behind whom, it says. "Not less" is not less by five points or more: that no loss was shown is not enough. Rivals that are not measured
+# yet are named above, and are not beaten by being absent.
 
 # %%
 def judged(found, nothing_lost=False):
@@ -1044,11 +1045,11 @@ def judged(found, nothing_lost=False):
     if not found:
         return MISSING, "", ""
     narrow = min(found, key=lambda name: found[name].low)
-    behind = [name for name, d in found.items() if d.high < 0]
-    level = [name for name, d in found.items() if d.low <= 0 <= d.high]
-    verdict = "fails" if behind else "holds" if nothing_lost or not level else "undecided"
-    in_the_way = behind if nothing_lost else [*behind, *level]
-    return verdict, f"{narrow}: {signed(*found[narrow])}", ", ".join(in_the_way) or "none"
+    bound = -100 * MARGIN if nothing_lost else 0
+    said_of = {name: verdict_on_claim(d, above=bound) for name, d in found.items()}
+    in_the_way = [name for word in ("fails", "undecided") for name in found if said_of[name] == word]
+    return (together(said_of.values()), f"{narrow}: {signed(*found[narrow])}",
+            ", ".join(in_the_way) or "none")
 
 
 def against_budget(spent, which, what):
@@ -1057,7 +1058,7 @@ def against_budget(spent, which, what):
     for name in dict.fromkeys(name for name, _ in THEIRS):
         other = at_budget(name, spent, which)
         if len(other) and len(mine):
-            found[title_of(name)] = Interval(*(100 * x for x in paired(mine, other, what, rng)[0]))
+            found[title_of(name)] = Interval(*(100 * x for x in paired(mine, other, what)[0]))
     return found
 
 

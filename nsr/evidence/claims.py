@@ -7,8 +7,9 @@ A check compares a number with a bound, in %:
     above: 0                                            or  below: 10,  or  between: [-5, 5]
 
 `beam @ gvs 5` is beam search at as many candidates as `gvs 5` generates. The number of a check is a
-combination Σ c·share over problems; its interval draws problems, the same ones for every row, so that their
-difficulty cancels. A correlation is a statement about strategies, so its interval is over strategies.
+combination Σ c·share over problems; its interval (nsr.evidence.statistics) draws templates with their
+problems, the same ones for every row, so that their difficulty cancels. A correlation is a statement about
+strategies, so its interval is over strategies.
 """
 
 from __future__ import annotations
@@ -26,15 +27,22 @@ import yaml
 from nsr.book.run_records import ROOT, short
 from nsr.data.test_sets import TEST_SETS
 from nsr.evidence import paper
-from nsr.evidence.comparison import KEY, MISSING, at_equal_cost, row_of
-from nsr.evidence.statistics import Interval, mcnemar
+from nsr.evidence.comparison import at_equal_cost, levels_of, line_of, row_of
+from nsr.evidence.statistics import (
+    UNKNOWN,
+    Interval,
+    Sample,
+    combined,
+    mcnemar,
+    pearson,
+    pearson_over_problems,
+)
+from nsr.evidence.verdicts import MISSING, together, verdict_on_claim
 from nsr.search.strategies.names import MAKERS
 
 if TYPE_CHECKING:
     import pandas as pd
 
-HOLDS, FAILS, UNDECIDED = "holds", "fails", "undecided"
-DRAWS = 2000
 BOUNDS = ("above", "below", "between")
 KEYS = {"claim": {"id", "says", "where", "checks"}, "check": {"number", "correlation", *BOUNDS}}
 THEIRS: dict[str, Callable[[paper.Cells], float]] = {  # measure → its value in a row of the paper's table
@@ -81,12 +89,7 @@ class Check:
     correlation: tuple[str, str] | None = None
 
     def verdict(self, estimate: Interval) -> str:
-        """Holds if the whole interval lies between the bounds, fails if none of it does."""
-        if math.isnan(estimate.value) or math.isnan(estimate.low):
-            return UNDECIDED
-        if estimate.low > self.low and estimate.high < self.high:
-            return HOLDS
-        return FAILS if estimate.high < self.low or estimate.low > self.high else UNDECIDED
+        return verdict_on_claim(estimate, self.low, self.high)
 
     @property
     def bound(self) -> str:
@@ -238,7 +241,7 @@ def parse_terms(text: str, name: str = "A claim") -> tuple[Term, ...]:
 # ---------------------------------------------------------------------------------------------------------------- judging
 
 
-def judge(claims: Sequence[Claim], rows: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+def judge(claims: Sequence[Claim], rows: pd.DataFrame, seed: int = 0) -> pd.DataFrame:
     """A line per check: the paper's number and ours (with its 95 % interval) in %, the check's verdict, and
     the whole claim's."""
     import pandas as pd
@@ -247,7 +250,7 @@ def judge(claims: Sequence[Claim], rows: pd.DataFrame, rng: np.random.Generator)
     for claim in claims:
         own = []
         for check in claim.checks:
-            theirs, (estimate, n, p_value) = paper_number(check), measure_check(check, rows, rng)
+            theirs, (estimate, n, p_value) = paper_number(check), measure_check(check, rows, seed)
             exact = Interval(theirs, theirs, theirs)
             own.append(
                 {
@@ -266,95 +269,64 @@ def judge(claims: Sequence[Claim], rows: pd.DataFrame, rng: np.random.Generator)
                     "verdict": check.verdict(estimate) if n else MISSING,
                 }
             )
-        lines += [line | {"claim_verdict": together([line["verdict"] for line in own])} for line in own]
+        lines += [line | {"claim_verdict": together(line["verdict"] for line in own)} for line in own]
     return pd.DataFrame(lines)
 
 
-def together(verdicts: Sequence[str]) -> str:
-    """The verdict on a claim: it holds if all its checks hold, and fails if one of them does.
-
-    >>> together(["holds", "undecided"]), together(["holds", "fails", "not measured yet"]), together(["holds", "not measured yet"])
-    ('undecided', 'fails', 'not measured yet')
-    """
-    for verdict in (FAILS, MISSING, UNDECIDED):
-        if verdict in verdicts:
-            return verdict
-    return HOLDS
-
-
-def measure_check(check: Check, rows: pd.DataFrame, rng: np.random.Generator) -> tuple[Interval, int, float]:
+def measure_check(check: Check, rows: pd.DataFrame, seed: int = 0) -> tuple[Interval, int, float]:
     """The number of a check in % with its interval, the problems behind it (0: not measured), and McNemar's p
     where it applies."""
-    nothing = Interval(math.nan, math.nan, math.nan), 0, math.nan
     if check.correlation:
-        found = correlation(rows, *check.correlation, rng)
-        return (found[0], *found[2:]) if found else nothing
-    blocks = {
-        name: [term for term in check.terms if term.test_set == name]
-        for name in dict.fromkeys(t.test_set for t in check.terms)
-    }
-    value, draws, fewest, p_value = 0.0, np.zeros(DRAWS), math.inf, math.nan
-    for terms in blocks.values():
-        tops, bottoms = _aligned(terms, rows)
-        if tops is None:
-            return nothing
-        n = tops.shape[1]  # (terms, problems)
-        # Two imaginary problems, one entirely for and one entirely against: with few problems no share is
-        # certain.
-        against = np.array([[term.factor > 0, term.factor < 0] for term in terms], dtype=float)
-        index = rng.integers(0, n + 2, (DRAWS, n + 2))
-        for term, top, bottom, extra in zip(terms, tops, bottoms, against):
-            value += term.factor * (top.sum() / bottom.sum() if bottom.sum() else math.nan)
-            padded = [np.append(top, extra)[index].sum(1), np.append(bottom, [1.0, 1.0])[index].sum(1)]
-            draws += term.factor * np.divide(*padded, out=np.full(DRAWS, np.nan), where=padded[1] > 0)
-        if (
-            len(check.terms) == len(terms) == 2
-            and {t.factor for t in terms} == {1.0, -1.0}
-            and set(np.unique(tops)) <= {0.0, 1.0}
-        ):
-            p_value = mcnemar(*(tops == 1)).p_value if bottoms.all() else math.nan
-        fewest = min(fewest, n)
-    low, high = (
-        np.quantile(draws[np.isfinite(draws)], [0.025, 0.975])
-        if np.isfinite(draws).any()
-        else (math.nan, math.nan)
-    )
-    return Interval(*(100 * float(x) for x in (value, low, high))), int(fewest), p_value
+        found = correlation(rows, *check.correlation, seed=seed)
+        return (found[0], *found[2:]) if found else (UNKNOWN, 0, math.nan)
+    by_set = [
+        [term for term in check.terms if term.test_set == name]
+        for name in dict.fromkeys(term.test_set for term in check.terms)
+    ]
+    samples = [_sample(terms, rows) for terms in by_set]
+    if not all(samples):
+        return UNKNOWN, 0, math.nan
+    estimate, tops = combined(*samples, seed=seed), samples[0].tops
+    two_shares = [sorted(sample.factors) for sample in samples] == [[-1.0, 1.0]]
+    pairs = two_shares and samples[0].bottoms.all() and set(np.unique(tops)) <= {0.0, 1.0}
+    p_value = mcnemar(*tops).p_value if pairs else math.nan
+    return Interval(*(100 * x for x in estimate)), min(s.tops.shape[1] for s in samples), p_value
 
 
-def _aligned(terms: Sequence[Term], rows: pd.DataFrame) -> tuple[np.ndarray | None, np.ndarray | None]:
-    """(terms, problems) numerators and denominators on the problems that all rows have; None if a row or all
-    problems are missing."""
+def _sample(terms: Sequence[Term], rows: pd.DataFrame) -> Sample | None:
+    """Terms of one test set on the problems that all their rows have; None if a row or all problems are
+    missing."""
     import pandas as pd
 
-    columns = []
+    columns, line = [], line_of(rows)
     for k, term in enumerate(terms):
         part = row_of(rows, term.strategy, term.beam_size, term.test_set)
         beams = row_of(rows, "beam", 0, term.test_set)
         if not len(part) or term.equal_cost and not len(beams):
-            return None, None
+            return None
         if term.equal_cost:
             part = at_equal_cost(beams, part["candidates"].mean())
         novel, accurate = part["novel"].astype(float), part["accurate"].astype(float)
         special = {"accurate_if_novel": (novel * accurate, novel), "novel_accurate": (novel * accurate, 1.0)}
         top, bottom = special.get(term.measure) or (part[term.measure].astype(float), 1.0)
         columns.append(
-            part[KEY].assign(**{f"top{k}": top, f"bottom{k}": bottom}).drop_duplicates(KEY).set_index(KEY)
+            part[line].assign(**{f"top{k}": top, f"bottom{k}": bottom}).drop_duplicates(line).set_index(line)
         )
     both = pd.concat(columns, axis=1, join="inner")
     if both.empty:
-        return None, None
-    return tuple(
+        return None
+    tops, bottoms = (
         both[[f"{part}{k}" for k in range(len(terms))]].to_numpy(dtype=float).T for part in ("top", "bottom")
     )
+    return Sample([term.factor for term in terms], tops, bottoms, **levels_of(both.reset_index()))
 
 
 def correlation(
     rows: pd.DataFrame,
     x: str,
     y: str,
-    rng: np.random.Generator,
     over: Sequence[tuple[str, int]] | None = None,
+    seed: int = 0,
 ) -> tuple[Interval, Interval, int, float] | None:
     """Pearson's correlation of two shares over rows of the table (by default all of the paper's): its
     interval over strategies, its interval over problems, their number, and the p-value of no correlation;
@@ -364,23 +336,12 @@ def correlation(
     claims are judged by the first interval. It is Fisher's, because seventeen points are too few for a
     bootstrap to be trusted.
     """
-    from scipy.stats import pearsonr
-
     names = over or list(paper.table()[["strategy", "beam_size"]].itertuples(index=False, name=None))
-    tops = [_aligned([Term(1.0, measure, *name) for name in names], rows)[0] for measure in (x, y)]
-    if tops[0] is None or len(names) < 3:
+    one, two = (_sample([Term(1.0, measure, *name) for name in names], rows) for measure in (x, y))
+    if one is None or len(names) < 3:
         return None
-    n, shares = tops[0].shape[1], [top.mean(1) for top in tops]
-    if min(np.ptp(share) for share in shares) == 0:  # rows that are all alike have no correlation
-        return Interval(*[math.nan] * 3), Interval(*[math.nan] * 3), n, math.nan
-    index = rng.integers(0, n, (DRAWS // 4, n))
-    a, b = (top[:, index].mean(2).T for top in tops)  # (draws, rows) each
-    a, b = a - a.mean(1, keepdims=True), b - b.mean(1, keepdims=True)
-    spread = np.sqrt((a * a).sum(1) * (b * b).sum(1))
-    drawn = (a * b).sum(1)[spread > 0] / spread[spread > 0]
-    found = pearsonr(*shares)
-    r, ends = float(found.statistic), (found.confidence_interval(), np.quantile(drawn, [0.025, 0.975]))
-    return *(Interval(r, float(low), float(high)) for low, high in ends), n, float(found.pvalue)
+    by_strategy, p_value = pearson(one.values(), two.values())
+    return by_strategy, pearson_over_problems(one, two, seed), one.tops.shape[1], p_value
 
 
 # -------------------------------------------------------------------------------------------------------- the paper's side

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,8 @@ from nsr.book.run_records import OUTPUTS, certificate_path, clock, read_table, s
 from nsr.evidence.measuring import results_path
 from nsr.evidence.novelty import ACCURATE
 from nsr.evidence.paper import table as paper_table
-from nsr.evidence.statistics import Interval, McNemar, mcnemar, paired_bootstrap
+from nsr.evidence.statistics import Interval, McNemar, difference, mcnemar, paired_difference
+from nsr.evidence.verdicts import MISSING
 from nsr.formulas.equivalence import template_of
 
 if TYPE_CHECKING:
@@ -36,7 +38,6 @@ TABLES = (
 )  # the tables of chapters 05 to 08 and 13
 KEY = ["test_set", "seed", "problem", "truth"]
 ROW = ["strategy", "beam_size"]
-MISSING = "not measured yet"
 
 
 # ---------------------------------------------------------------------------------------------------------------- reading
@@ -168,14 +169,44 @@ def outside_language(answers: Sequence[Any]) -> np.ndarray:
 # -------------------------------------------------------------------------------------------------------------- comparing
 
 
-def paired(
-    a: pd.DataFrame, b: pd.DataFrame, what: str, rng: np.random.Generator
-) -> tuple[Interval, McNemar, int]:
+@cache
+def true_template(truth: str) -> tuple[str, ...]:
+    """The template of a formula as tables write it: problems that share it are alike.
+
+    >>> true_template("mul C sin x1") == true_template("mul C sin mul C x1")
+    True
+    """
+    return template_of(tuple(truth.split()))
+
+
+def line_of(rows: pd.DataFrame) -> list[str]:
+    """The columns that tell lines of one strategy apart: the problem, and the network where there are
+    several."""
+    return [*KEY, "network"] if "network" in rows else KEY
+
+
+def levels_of(rows: pd.DataFrame) -> dict[str, Any]:
+    """What is drawn when lines are drawn: their true templates, and their networks where there are several."""
+    return {
+        "templates": list(map(true_template, rows["truth"])),
+        "networks": rows["network"] if "network" in rows else None,
+    }
+
+
+def paired(a: pd.DataFrame, b: pd.DataFrame, what: str, seed: int = 0) -> tuple[Interval, McNemar, int]:
     """Difference of a share on the problems that both have, with its interval, McNemar's test, and how many
     problems these are."""
-    pair = a[[*KEY, what]].merge(b[[*KEY, what]], on=KEY)
+    line = line_of(a)
+    pair = a[[*line, what]].merge(b[[*line, what]], on=line)
     first, second = pair[f"{what}_x"].astype(float), pair[f"{what}_y"].astype(float)
-    return paired_bootstrap(first, second, rng), mcnemar(first == 1, second == 1), len(pair)
+    change = paired_difference(first, second, **levels_of(pair), seed=seed)
+    return change, mcnemar(first == 1, second == 1), len(pair)
+
+
+def unpaired(a: pd.DataFrame, b: pd.DataFrame, what: str, seed: int = 0) -> Interval:
+    """Difference of a share between two tables of different problems."""
+    levels = tuple(levels_of(rows)["templates"] for rows in (a, b))
+    return difference(a[what].astype(float), b[what].astype(float), levels, seed)
 
 
 def at_equal_cost(beams: pd.DataFrame, spent: float, cost: str = "candidates") -> pd.DataFrame:

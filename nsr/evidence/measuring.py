@@ -25,7 +25,7 @@ from nsr.data.test_sets import test_set as make_test_set
 from nsr.evidence.anytime import COLUMN, trace_of
 from nsr.evidence.novelty import ACCURATE, TrainingSet, tidy
 from nsr.evidence.reference_tables import Job, fill, read_rows, results_path, stale, table_of, weights_digest  # noqa: F401
-from nsr.evidence.statistics import Interval, wilson
+from nsr.evidence.statistics import wilson
 from nsr.formulas.equivalence import template_of
 from nsr.formulas.expressions import Template, is_valid
 from nsr.network.checkpoints import Trained, load
@@ -325,19 +325,3 @@ def percent(flags: Iterable[Any], confidence: float = 0.95) -> str:
 def whiskers(shares: pd.DataFrame) -> np.ndarray:
     """(2, n) lengths of error bars, in percent, from columns share, low, high."""
     return 100 * np.array([shares["share"] - shares["low"], shares["high"] - shares["share"]]).clip(0)
-
-
-def difference(
-    a: Iterable[float], b: Iterable[float], rng: np.random.Generator, draws: int = 2000
-) -> Interval:
-    """mean(a) − mean(b) for two samples of different problems, with a 95 % bootstrap interval.
-
-    >>> difference([1.0] * 50, [0.0] * 50, np.random.default_rng(0))
-    Interval(value=1.0, low=1.0, high=1.0)
-    """
-    samples = [np.asarray(list(values), dtype=float) for values in (a, b)]
-    means = [
-        values[rng.integers(0, len(values), (draws, len(values)))].mean(1) for values in samples
-    ]  # (draws,) each
-    low, high = np.quantile(means[0] - means[1], [0.025, 0.975])
-    return Interval(float(samples[0].mean() - samples[1].mean()), float(low), float(high))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from nsr.book.run_records import ROOT
-from nsr.evidence.statistics import Interval, wilson
+from nsr.evidence.statistics import difference, wilson
+from nsr.evidence.verdicts import DIFFERENT, verdict_on_difference
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,24 +84,20 @@ PAPER_N: int = _content()[
 PAPER_BEAM = rows("beam")
 
 
-def interval(percentage: float) -> Interval:
-    """Wilson's interval of a share of the paper (in %), for as many problems as it says there were; as a
-    fraction."""
-    return wilson(round(percentage / 100 * PAPER_N), PAPER_N)
-
-
 def compare(theirs: float, count: int, n: int) -> tuple[str, str, str]:
-    """A share of the paper (in %) and ours, both with Wilson intervals, and whether these overlap.
+    """A share of the paper (in %), ours, both with Wilson intervals, and the verdict on their difference.
 
-    >>> compare(2.23, 30, 450)
-    ('2.2 % (1–4)', '6.7 % (5–9)', 'ours is higher')
+    The paper's problems are not ours, so the two are drawn independently, the paper's as many as it says.
+
+    >>> compare(2.23, 30, 450), compare(2.23, 12, 450)[2], compare(20, 90, 450)[2]
+    (('2.2 % (1–4)', '6.7 % (5–9)', 'different: ours is higher'), 'same', 'undecided')
     """
-    a, b = interval(theirs), wilson(count, n)
-    verdict = (
-        "same"
-        if a.low <= b.high and b.low <= a.high
-        else f"ours is {'higher' if b.value > a.value else 'lower'}"
-    )
+    counts = (round(theirs / 100 * PAPER_N), PAPER_N), (count, n)
+    a, b = (wilson(*pair) for pair in counts)
+    change = difference(*([1.0] * k + [0.0] * (total - k) for k, total in reversed(counts)))
+    verdict = verdict_on_difference(change)
+    if verdict == DIFFERENT:
+        verdict += f": ours is {'higher' if change.value > 0 else 'lower'}"
     texts = (
         f"{value:.1f} % ({100 * x.low:.0f}–{100 * x.high:.0f})"
         for value, x in ((theirs, a), (100 * b.value, b))

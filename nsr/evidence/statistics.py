@@ -1,14 +1,32 @@
-"""Statistics: a share, a mean or a difference with its interval, and the exact test of two strategies on the
-same problems."""
+"""Statistics: shares, means, differences and correlations with their 95 % intervals, and McNemar's exact test.
+
+A lone share has Wilson's interval. Whatever is compared has the interval of one resampling scheme, with three
+levels. *Problems* with the same true template are alike, so *templates* are drawn, each with all its
+problems, and a problem with the answers of all strategies. Where several *networks* answered the same
+problems, networks are drawn as well, independently of the templates. One network is not drawn: then an
+interval says what other problems would change, not what another training would.
+
+Nothing is drawn again among the problems of a template that was drawn: their scatter is already in the
+scatter of the templates, and would count twice (Davison and Hinkley, Bootstrap Methods and their Application,
+section 3.8).
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+DRAWS = 2000
+CONFIDENCE = 0.95
+ENDS = (0.5 - CONFIDENCE / 2, 0.5 + CONFIDENCE / 2)
+FEWEST = 6  # of fewer templates nothing is known: even if all agree, the sign test has p > 0.05
+Labels = Iterable[Hashable] | None  # of each line its template or its network
 
 
 class Interval(NamedTuple):
@@ -17,53 +35,202 @@ class Interval(NamedTuple):
     high: float
 
 
-def wilson(k: int, n: int, confidence: float = 0.95) -> Interval:
+UNKNOWN = Interval(math.nan, math.nan, math.nan)
+
+
+def wilson(k: int | np.ndarray, n: int | np.ndarray, confidence: float = CONFIDENCE) -> Interval:
     """A share k / n with Wilson's score interval:  (p̂ + z²/2n ± z √(p̂(1−p̂)/n + z²/4n²)) / (1 + z²/n).
+
+    Arrays of counts give arrays of ends.
 
     >>> [round(x, 4) for x in wilson(5, 100)]
     [0.05, 0.0215, 0.1118]
     """
-    if not 0 <= k <= n:
-        raise ValueError(f"{k} of {n} is not a share")
-    if n == 0:
-        return Interval(math.nan, 0.0, 1.0)
-    z, p = NormalDist().inv_cdf(0.5 + confidence / 2), k / n
-    middle = p + z * z / (2 * n)
-    half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    low, high = (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)
-    return Interval(p, 0.0 if k == 0 else low, 1.0 if k == n else high)
+    k, n = np.asarray(k, dtype=float), np.asarray(n, dtype=float)
+    if np.any((k < 0) | (k > n)):
+        raise ValueError(f"{k:g} of {n:g} is not a share" if k.ndim == n.ndim == 0 else "not all are shares")
+    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = k / n
+        middle, half = p + z * z / (2 * n), z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        ends = [(middle + side * half) / (1 + z * z / n) for side in (-1, 1)]
+    low, high = np.where(k == 0, 0.0, ends[0]), np.where(k == n, 1.0, ends[1])
+    return Interval(*(x.item() if x.ndim == 0 else x for x in (np.asarray(p), low, high)))
 
 
-def bootstrap(
-    values: Sequence[float] | np.ndarray,
-    rng: np.random.Generator,
-    statistic: Callable[..., Any] = np.mean,
-    draws: int = 2000,
-    confidence: float = 0.95,
+# -------------------------------------------------------------------------------------------------------------- resampling
+
+
+@dataclass
+class Sample:
+    """Terms over the same problems: Σ factor · Σ top / Σ bottom, both sums over the lines of a table.
+
+    A share has flags on top and ones below. The accuracy of novel answers has, of each answer, whether it is
+    novel and accurate on top, and whether it is novel below.
+    """
+
+    factors: Sequence[float]
+    tops: np.ndarray  # (terms, lines)
+    bottoms: np.ndarray | None = None  # (terms, lines); None: ones
+    templates: Labels = None  # None: each line has its own
+    networks: Labels = None  # None: one network answered all lines
+
+    def __post_init__(self) -> None:
+        self.tops = np.atleast_2d(np.asarray(self.tops, dtype=float))
+        self.bottoms = np.ones_like(self.tops) if self.bottoms is None else self.bottoms
+        n = self.tops.shape[1]
+        self.template = _places(range(n) if self.templates is None else self.templates, n)  # (lines,)
+        self.network = _places([0] * n if self.networks is None else self.networks, n)  # (lines,)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """The least and the most that the sum could be if the terms are shares, with all values from 0 to 1;
+        nothing is known of the range of other values."""
+        if not np.all((self.tops >= 0) & (self.tops <= 1)):
+            return math.nan, math.nan
+        return sum(c for c in self.factors if c < 0), sum(c for c in self.factors if c > 0)
+
+    def doubt(self) -> tuple[float, float]:
+        """How far below and above its value the sum may lie where all problems agree, so that no draw differs:
+        what none of n templates showed is possible in as many of them as Wilson's interval of 0 of n says."""
+        (least, most), value = self.span, np.dot(self.factors, self.values())
+        if math.isnan(least):
+            return 0.0, 0.0
+        reach = wilson(0, self.n_templates()).high * (most - least)
+        return min(reach, value - least), min(reach, most - value)
+
+    def values(self) -> np.ndarray:
+        """(terms,): the ratio of each term, without its factor."""
+        return _ratio(self.tops.sum(1), self.bottoms.sum(1))
+
+    def n_templates(self) -> int:
+        """Of how many templates the term with the fewest has lines."""
+        return min(len(set(self.template[bottom > 0])) for bottom in self.bottoms)
+
+    def drawn(self, seed: int, stream: int = 0) -> np.ndarray:
+        """(draws, terms): the ratios in every draw."""
+        return _ratio(*(self._sums(part, seed, stream) for part in (self.tops, self.bottoms)))
+
+    def _sums(self, parts: np.ndarray, seed: int, stream: int) -> np.ndarray:
+        """(draws, terms): sums of the lines that were drawn, each as often as its template and its network."""
+        cells = np.zeros((len(parts), self.network.max() + 1, self.template.max() + 1))  # (K, G, T)
+        np.add.at(cells, (slice(None), self.network, self.template), parts)
+        networks, templates = (
+            times_drawn(n, seed, 2 * stream + i) for i, n in enumerate(cells.shape[1:])
+        )  # (draws, G), (draws, T)
+        return np.einsum("dg,kgd->dk", networks, cells @ templates.T)
+
+
+def _ratio(tops: np.ndarray, bottoms: np.ndarray) -> np.ndarray:
+    return np.divide(tops, bottoms, out=np.full(np.shape(tops), np.nan), where=bottoms > 0)
+
+
+def _places(labels: Iterable[Hashable], n: int) -> np.ndarray:
+    """(n,) a number for each label."""
+    number: dict[Hashable, int] = {}
+    places = [number.setdefault(label, len(number)) for label in labels]
+    if len(places) != n:
+        raise ValueError(f"there are {n} lines and {len(places)} labels")
+    return np.array(places, dtype=int)
+
+
+@lru_cache(maxsize=16)
+def times_drawn(n: int, seed: int, stream: int = 0) -> np.ndarray:
+    """(draws, n): how often each of n things is among n that are drawn with replacement. One alone is always
+    there."""
+    chosen = np.random.default_rng([seed, stream]).integers(0, n, (DRAWS, n))
+    places = chosen + n * np.arange(DRAWS)[:, None]
+    return np.bincount(places.ravel(), minlength=DRAWS * n).reshape(DRAWS, n).astype(float)
+
+
+def combined(*samples: Sample, seed: int = 0) -> Interval:
+    """The sum of samples of different problems, which are drawn independently, with its percentile interval."""
+    value = float(sum(np.dot(sample.factors, sample.values()) for sample in samples))
+    if math.isnan(value):
+        return UNKNOWN
+    if min(sample.n_templates() for sample in samples) < FEWEST:
+        return Interval(value, *map(sum, zip(*(sample.span for sample in samples))))
+    draws = [sample.drawn(seed, i) @ np.asarray(sample.factors) for i, sample in enumerate(samples)]
+    low, high = np.nanquantile(sum(draws), ENDS)
+    for sample, drawn in zip(samples, draws):
+        if np.nanmax(drawn) - np.nanmin(drawn) < 1e-12:
+            down, up = sample.doubt()
+            low, high = value - math.hypot(value - low, down), value + math.hypot(high - value, up)
+    return Interval(value, float(low), float(high))
+
+
+def mean(
+    values: Iterable[float], templates: Labels = None, networks: Labels = None, seed: int = 0
 ) -> Interval:
-    """A statistic of a sample with its percentile bootstrap interval; `statistic(values, axis=-1)` must
-    accept an axis."""
-    values = np.asarray(values, dtype=float)
-    if not len(values):
-        return Interval(math.nan, math.nan, math.nan)
-    samples = statistic(values[rng.integers(0, len(values), (draws, len(values)))], axis=-1)  # (draws,)
-    low, high = np.quantile(samples, [0.5 - confidence / 2, 0.5 + confidence / 2])
-    return Interval(float(statistic(values, axis=-1)), float(low), float(high))
+    """The mean of a value per problem."""
+    values = np.asarray(list(values), dtype=float)
+    return combined(Sample([1.0], values, None, templates, networks), seed=seed)
 
 
-def paired_bootstrap(
-    a: Sequence[float],
-    b: Sequence[float],
-    rng: np.random.Generator,
-    draws: int = 2000,
-    confidence: float = 0.95,
+def paired_difference(
+    a: Iterable[float],
+    b: Iterable[float],
+    templates: Labels = None,
+    networks: Labels = None,
+    seed: int = 0,
 ) -> Interval:
-    """Mean of a − b over the same problems, with an interval that draws problems, so that their difficulty
-    cancels."""
-    a, b = np.asarray(a, dtype=float), np.asarray(b, dtype=float)
+    """Mean of a − b over the same problems: they are drawn together, so that their difficulty cancels."""
+    return combined(Sample([1.0, -1.0], _pair(a, b, float), None, templates, networks), seed=seed)
+
+
+def difference(
+    a: Iterable[float],
+    b: Iterable[float],
+    templates: tuple[Labels, Labels] = (None, None),
+    seed: int = 0,
+) -> Interval:
+    """mean(a) − mean(b) of two sets of problems, which are drawn independently.
+
+    >>> [round(x, 2) for x in difference([2, 4] * 50, [3, 5] * 50)]
+    [-1.0, -1.28, -0.74]
+    """
+    parts = (
+        Sample([sign], np.asarray(list(values), dtype=float), None, labels)
+        for sign, values, labels in zip((1.0, -1.0), (a, b), templates)
+    )
+    return combined(*parts, seed=seed)
+
+
+def _pair(a: Iterable[float], b: Iterable[float], kind: type) -> np.ndarray:
+    a, b = (np.asarray(list(values), dtype=kind) for values in (a, b))
     if a.shape != b.shape:
         raise ValueError(f"paired samples must have one value per problem each, got {len(a)} and {len(b)}")
-    return bootstrap(a - b, rng, draws=draws, confidence=confidence)
+    return np.stack([a, b])
+
+
+# ------------------------------------------------------------------------------------------------ correlations and tests
+
+
+def pearson(x: Sequence[float], y: Sequence[float]) -> tuple[Interval, float]:
+    """Pearson's correlation of points, with Fisher's interval over points, and the p-value of no correlation.
+
+    Points that all have the same x, or the same y, have no correlation.
+    """
+    from scipy.stats import pearsonr
+
+    if len(x) < 3 or min(np.ptp(x), np.ptp(y)) == 0:
+        return UNKNOWN, math.nan
+    found = pearsonr(x, y)
+    return Interval(float(found.statistic), *map(float, found.confidence_interval(CONFIDENCE))), float(
+        found.pvalue
+    )
+
+
+def pearson_over_problems(x: Sample, y: Sample, seed: int = 0) -> Interval:
+    """The same correlation, of terms of two samples of the same problems, with an interval that draws problems."""
+    value = pearson(x.values(), y.values())[0].value
+    if math.isnan(value) or x.n_templates() < FEWEST:
+        return Interval(value, math.nan, math.nan)
+    a, b = (part.drawn(seed) for part in (x, y))  # (draws, terms) each
+    a, b = a - a.mean(1, keepdims=True), b - b.mean(1, keepdims=True)
+    spread = np.sqrt((a * a).sum(1) * (b * b).sum(1))
+    drawn = (a * b).sum(1)[spread > 0] / spread[spread > 0]
+    return Interval(value, *map(float, np.quantile(drawn, ENDS)))
 
 
 class McNemar(NamedTuple):
@@ -72,17 +239,16 @@ class McNemar(NamedTuple):
     p_value: float
 
 
-def mcnemar(a: Sequence[bool], b: Sequence[bool]) -> McNemar:
+def mcnemar(a: Iterable[bool], b: Iterable[bool]) -> McNemar:
     """Exact test that two strategies solve the same share of the same problems: of the n they disagree on,
     a's number is Bin(n, ½).
 
     >>> mcnemar([True] * 8 + [False] * 2, [False] * 8 + [True, False])
     McNemar(only_a=8, only_b=1, p_value=0.0390625)
     """
-    a, b = np.asarray(a, dtype=bool), np.asarray(b, dtype=bool)
-    if a.shape != b.shape:
-        raise ValueError(f"paired samples must have one value per problem each, got {len(a)} and {len(b)}")
+    from scipy.stats import binomtest
+
+    a, b = _pair(a, b, bool)
     only_a, only_b = int(np.sum(a & ~b)), int(np.sum(~a & b))
-    n, few = only_a + only_b, min(only_a, only_b)
-    tail = sum(math.comb(n, i) for i in range(few + 1)) / 2**n
-    return McNemar(only_a, only_b, min(1.0, 2 * tail))
+    n = only_a + only_b
+    return McNemar(only_a, only_b, float(binomtest(only_a, n).pvalue) if n else 1.0)

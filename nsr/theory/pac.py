@@ -213,15 +213,3 @@ def _log_choose(n: np.ndarray, k: int) -> np.ndarray:
     from scipy.special import gammaln
 
     return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-
-
-def wilson(successes: np.ndarray | int, n: int, z: float = 1.96) -> tuple[np.ndarray, np.ndarray]:
-    """Wilson's interval for a proportion, 95% by default.
-
-    >>> [round(float(end), 3) for end in wilson(0, 100)]
-    [0.0, 0.037]
-    """
-    p = np.asarray(successes) / n
-    centre = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return np.maximum(0.0, centre - half), np.minimum(1.0, centre + half)

@@ -21,6 +21,11 @@ from nsr.search.strategies import names
 GOOD = "- {id: a, says: b, where: c, checks: [{number: novel(beam 5), above: 1}]}"
 
 
+def formula(i: int) -> str:
+    """The i-th of many formulas, all with templates of their own."""
+    return " ".join("sin" if bit == "1" else "exp" for bit in f"{i + 2:b}") + " x1"
+
+
 def lines(
     strategy: str,
     beam_size: int,
@@ -40,7 +45,7 @@ def lines(
                 "test_set": test_set,
                 "seed": 0,
                 "problem": [f"p{i + first}" for i in range(n)],
-                "truth": [f"x{i + first}" for i in range(n)],
+                "truth": [formula(i + first) for i in range(n)],
                 "answer": "x1",
                 "answer_length": 1,
                 "novel": list(map(bool, novel)),
@@ -165,49 +170,60 @@ def test_numbers_are_those_counted_by_hand(rng):
         "accurate(tpsr 1) - 2 novel(beam 5)": (sum(flags[3]) - 2 * sum(flags[0])) / 60,
     }
     for text, value in by_hand.items():
-        estimate, n, _ = measure_check(check(text, above=0), rows, rng)
+        estimate, n, _ = measure_check(check(text, above=0), rows)
         assert estimate.value == pytest.approx(100 * value) and n == 60
         assert estimate.low < estimate.value < estimate.high
 
 
-def test_a_paired_interval_is_the_one_of_the_books(rng):
-    """Bonett and Price's interval for paired shares: two imaginary problems, and a normal distribution."""
+def test_a_paired_interval_is_scipys(rng):
+    """The mean difference by scipy's bootstrap, and McNemar's p; the same shares of other problems are wider."""
     a = rng.random(300) < 0.5
     b = np.where(rng.random(300) < 0.7, a, rng.random(300) < 0.35)
-    rows = pd.concat([lines("beam", 5, a, a), lines("tpsr", 1, b, b)])
-    estimate, _, p_value = measure_check(check("novel(beam 5) - novel(tpsr 1)", above=0), rows, rng)
-    only_a, only_b = (sum(a & ~b) + 1) / 302, (sum(b & ~a) + 1) / 302
-    half = 1.96 * math.sqrt((only_a + only_b - (only_a - only_b) ** 2) / 302)
-    assert estimate.low == pytest.approx(100 * (only_a - only_b - half), abs=1.0)
-    assert estimate.high == pytest.approx(100 * (only_a - only_b + half), abs=1.0)
-    assert p_value == pytest.approx(stats.binomtest(int(sum(a & ~b)), int(sum(a ^ b))).pvalue)
-    apart = pd.concat(
-        [lines("beam", 5, a, a), lines("tpsr", 1, rng.permutation(b), b)]
-    )  # the same shares of other problems
-    wide, _, _ = measure_check(check("novel(beam 5) - novel(tpsr 1)", above=0), apart, rng)
-    assert wide.value == pytest.approx(estimate.value) and wide.high - wide.low > 1.2 * (
-        estimate.high - estimate.low
+    number = check("novel(beam 5) - novel(tpsr 1)", above=0)
+    estimate, _, p_value = measure_check(number, pd.concat([lines("beam", 5, a, a), lines("tpsr", 1, b, b)]))
+    found = stats.bootstrap(
+        (a * 1.0 - b,), np.mean, n_resamples=9999, method="percentile", rng=np.random.default_rng(1)
     )
+    assert estimate[1:] == pytest.approx([100 * end for end in found.confidence_interval], abs=0.8)
+    assert p_value == pytest.approx(stats.binomtest(int(sum(a & ~b)), int(sum(a ^ b))).pvalue)
+    apart = pd.concat([lines("beam", 5, a, a), lines("tpsr", 1, rng.permutation(b), b)])
+    wide, _, _ = measure_check(number, apart)
+    assert wide.value == pytest.approx(estimate.value)
+    assert wide.high - wide.low > 1.2 * (estimate.high - estimate.low)
 
 
-def test_intervals_cover_the_truth_as_often_as_they_say(rng, monkeypatch: pytest.MonkeyPatch):
+def test_intervals_cover_the_truth_as_often_as_they_say(rng):
     """A difference of 10 points between two strategies, measured 80 times."""
-    monkeypatch.setattr(claims, "DRAWS", 400)
     inside = 0
     for _ in range(80):
         difficulty = rng.random(80)
         a, b = difficulty < 0.5, difficulty + rng.normal(0, 0.05, 80) < 0.4
         rows = pd.concat([lines("beam", 5, a, a), lines("tpsr", 1, b, b)])
-        estimate, _, _ = measure_check(check("novel(beam 5) - novel(tpsr 1)", above=0), rows, rng)
+        estimate, _, _ = measure_check(check("novel(beam 5) - novel(tpsr 1)", above=0), rows)
         inside += estimate.low <= 10 <= estimate.high
     assert inside >= 70  # 95 % of 80 are 76
+
+
+def test_problems_of_one_template_are_one_problem(rng):
+    """Each template five times, always with the same outcome: as wide as one problem of each."""
+    a, b = rng.random((2, 40)) < 0.5
+    once = pd.concat([lines("beam", 5, a, a), lines("tpsr", 1, b, b)])
+    often = pd.concat([once.assign(problem=once.problem + f" {k}") for k in range(5)])
+    number = check("novel(beam 5) - novel(tpsr 1)", above=0)
+    assert measure_check(number, often)[0] == pytest.approx(measure_check(number, once)[0])
+    assert measure_check(number, often)[1] == 200
+    disguised = often.assign(truth=[f"{t} x".replace(" x1 x", " mul C x1") for t in often.truth])
+    assert measure_check(number, disguised)[0] == pytest.approx(measure_check(number, once)[0])
+    assert comparison.paired(*(part for _, part in often.groupby("strategy")), "novel")[0] == pytest.approx(
+        [x / 100 for x in measure_check(number, once)[0]]
+    )
 
 
 def test_different_sets_are_drawn_independently(rng):
     a, b = rng.random(200) < 0.7, rng.random(150) < 0.4
     rows = pd.concat([lines("beam", 5, a, a, "baseline"), lines("beam", 5, b, b)])
     estimate, n, p_value = measure_check(
-        check("accurate(beam 5, baseline) - accurate(beam 5)", above=0), rows, rng
+        check("accurate(beam 5, baseline) - accurate(beam 5)", above=0), rows
     )
     error = math.sqrt(a.var() / 200 + b.var() / 150)
     assert (estimate.high - estimate.low) / 100 == pytest.approx(2 * 1.96 * error, rel=0.15)
@@ -217,12 +233,12 @@ def test_different_sets_are_drawn_independently(rng):
 def test_only_common_problems_count(rng):
     a, b = rng.random(50) < 0.5, rng.random(50) < 0.5
     rows = pd.concat([lines("beam", 5, a, a), lines("tpsr", 1, b, b, first=30)])
-    estimate, n, _ = measure_check(check("novel(tpsr 1) - novel(beam 5)", above=0), rows, rng)
+    estimate, n, _ = measure_check(check("novel(tpsr 1) - novel(beam 5)", above=0), rows)
     assert n == 20 and estimate.value == pytest.approx(100 * (b[:20].mean() - a[30:].mean()))
     elsewhere = rows.assign(
         truth=np.where(rows.strategy == "beam", "other", rows.truth)
     )  # the same names, other problems
-    assert measure_check(check("novel(tpsr 1) - novel(beam 5)", above=0), elsewhere, rng)[1] == 0
+    assert measure_check(check("novel(tpsr 1) - novel(beam 5)", above=0), elsewhere)[1] == 0
 
 
 def test_beam_search_at_equal_cost_lies_between_its_sizes(rng):
@@ -236,7 +252,7 @@ def test_beam_search_at_equal_cost_lies_between_its_sizes(rng):
     )
     equal = at_equal_cost(row_of(rows, "beam"), 10)  # half-way in the logarithm
     assert np.allclose(equal.novel, (flags[0].astype(float) + flags[1]) / 2)
-    estimate, _, _ = measure_check(check("novel(gvs 5) - novel(beam @ gvs 5)", above=0), rows, rng)
+    estimate, _, _ = measure_check(check("novel(gvs 5) - novel(beam @ gvs 5)", above=0), rows)
     assert estimate.value == pytest.approx(100 * (flags[2].mean() - (flags[0].mean() + flags[1].mean()) / 2))
     for spent, which in ((0.1, 0), (1e6, 1)):
         assert np.allclose(at_equal_cost(row_of(rows, "beam"), spent).novel, flags[which])
@@ -248,7 +264,7 @@ def test_the_correlation_over_rows_is_pearsons(rng):
     parts = [lines(*name, rng.random(200) < p, rng.random(200) < q) for name, (p, q) in zip(their, shares)]
     rows = pd.concat(parts)
     one = claims._check({"correlation": "novel with accurate", "between": [-0.5, 0.5]}, "A claim")
-    estimate, n, p_value = measure_check(one, rows, rng)
+    estimate, n, p_value = measure_check(one, rows)
     means = np.array([[part.novel.mean(), part.accurate.mean()] for part in parts])
     expected = stats.pearsonr(*means.T)
     assert (
@@ -257,7 +273,7 @@ def test_the_correlation_over_rows_is_pearsons(rng):
         and p_value == pytest.approx(expected.pvalue)
     )
     assert estimate.low < estimate.value < estimate.high
-    assert measure_check(one, pd.concat(parts[1:]), rng)[1] == 0  # a row is missing
+    assert measure_check(one, pd.concat(parts[1:]))[1] == 0  # a row is missing
 
 
 def test_a_correlation_is_judged_over_strategies(rng):
@@ -271,7 +287,7 @@ def test_a_correlation_is_judged_over_strategies(rng):
         rows = pd.concat(
             lines(*name, np.arange(n) < p * n, np.arange(n) < q * n) for name, (p, q) in zip(their, shares)
         )
-        found[n] = measure_check(one, rows, rng)[0]
+        found[n] = measure_check(one, rows)[0]
         z, half = math.atanh(found[n].value), stats.norm.ppf(0.975) / math.sqrt(len(their) - 3)
         assert found[n][1:] == pytest.approx((math.tanh(z - half), math.tanh(z + half)))
     assert found[1000].high - found[1000].low > 0.95 * (found[100].high - found[100].low)
@@ -293,13 +309,13 @@ def test_every_verdict_can_happen(rng):
         (check("accurate(gvs 5)", above=0), "not measured yet"),
         (check("accurate_if_novel(beam 5)", below=10), "undecided"),
     ):  # nothing was novel: nothing is known
-        (line,) = judge(claim(one), rows, rng).to_dict("records")
+        (line,) = judge(claim(one), rows).to_dict("records")
         assert line["verdict"] == line["claim_verdict"] == expected, one
 
 
 def test_three_problems_settle_nothing(rng):
     rows = pd.concat([lines("beam", 5, [False] * 3, [False] * 3), lines("tpsr", 1, [True] * 3, [True] * 3)])
-    table = judge(claim(check("novel(tpsr 1) - novel(beam 5)", above=0)), rows, rng)
+    table = judge(claim(check("novel(tpsr 1) - novel(beam 5)", above=0)), rows)
     assert table.ours[0] == 100 and table.verdict[0] == "undecided"
 
 
@@ -315,7 +331,7 @@ def test_a_claim_is_as_good_as_its_weakest_check(rng):
         ((good, absent), "not measured yet"),
         ((good, bad, absent), "fails"),
     ):
-        table = judge(claim(*checks), rows, rng)
+        table = judge(claim(*checks), rows)
         assert set(table.claim_verdict) == {expected} and len(table) == len(checks)
 
 

@@ -1,4 +1,4 @@
-"""Novelty, the breakdown and the statistics, judged by sets, by hand and by scipy."""
+"""Novelty and the breakdown, judged by sets and by hand."""
 
 import io
 import math
@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
 
 from nsr.data.problems import Problem
 from nsr.evidence import novelty
@@ -19,7 +18,6 @@ from nsr.evidence.novelty import (
     novelty_table,
     tidy,
 )
-from nsr.evidence.statistics import bootstrap, mcnemar, paired_bootstrap, wilson
 from nsr.search.oracle import Oracle
 from nsr.search.result import Result
 
@@ -181,61 +179,6 @@ def test_the_seven_thresholds():
     assert accuracy_curve(table, thresholds=(0.99,))["count"].tolist() == [
         1
     ]  # strictly above; nan is a failure
-
-
-# ------------------------------------------------------------------------------------------------------------ statistics
-
-
-@pytest.mark.parametrize("k, n", [(0, 150), (1, 150), (75, 150), (150, 150), (3, 7), (1, 1)])
-@pytest.mark.parametrize("confidence", [0.9, 0.95, 0.99])
-def test_wilson_against_scipy(k, n, confidence):
-    judge = stats.binomtest(k, n).proportion_ci(confidence, method="wilson")
-    found = wilson(k, n, confidence)
-    assert math.isclose(found.low, judge.low, abs_tol=1e-12) and math.isclose(
-        found.high, judge.high, abs_tol=1e-12
-    )
-    assert found.value == k / n
-
-
-def test_wilson_without_data_and_with_nonsense():
-    assert wilson(0, 0)[1:] == (0.0, 1.0)
-    with pytest.raises(ValueError, match="5 of 3"):
-        wilson(5, 3)
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_mcnemar_against_scipy(seed):
-    rng = np.random.default_rng(seed)
-    a, b = rng.random(60) < 0.6, rng.random(60) < 0.45
-    found = mcnemar(a, b)
-    only_a, only_b = int((a & ~b).sum()), int((b & ~a).sum())
-    assert (found.only_a, found.only_b) == (only_a, only_b)
-    assert math.isclose(found.p_value, stats.binomtest(only_a, only_a + only_b, 0.5).pvalue)
-    assert mcnemar(a, a).p_value == 1.0
-
-
-def test_bootstrap_against_scipy():
-    values = np.random.default_rng(0).exponential(size=200)
-    found = bootstrap(values, np.random.default_rng(1), draws=10_000)
-    judge = stats.bootstrap(
-        (values,), np.mean, n_resamples=10_000, method="percentile", rng=np.random.default_rng(2)
-    ).confidence_interval
-    assert found.value == values.mean()
-    assert math.isclose(found.low, judge.low, abs_tol=0.01) and math.isclose(
-        found.high, judge.high, abs_tol=0.01
-    )
-
-
-def test_paired_bootstrap_uses_the_pairs():
-    rng = np.random.default_rng(0)
-    hard = rng.normal(0, 10, 300)  # problems differ a lot, strategies a little
-    better = hard + 0.5 + rng.normal(0, 0.5, 300)
-    found = paired_bootstrap(better, hard, np.random.default_rng(1))
-    assert 0.4 < found.low < found.value < found.high < 0.6
-    with pytest.raises(ValueError, match="one value per problem"):
-        paired_bootstrap([1, 2], [1], rng)
-    with pytest.raises(ValueError, match="one value per problem"):
-        mcnemar([True], [True, False])
 
 
 def test_a_lone_constant_has_a_function():

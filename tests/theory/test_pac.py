@@ -6,8 +6,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from scipy.stats import kstest, norm
+from scipy.stats import kstest
 
+from nsr.evidence.statistics import wilson
 from nsr.theory import pac
 
 
@@ -110,16 +111,4 @@ def test_the_guarantee_holds_where_it_promises():
         rounds = pac.burn_in(U, r, depth, delta) + pac.extra_rounds(beta, delta)
         for replacement in (False, True):
             _, hit = pac.hitting_times(U, K, r, beta, 20_000, rng, replacement)
-            low, _ = pac.wilson(int((hit > rounds).sum()), 20_000)
-            assert low <= delta
-
-
-def test_wilson_contains_the_truth_as_often_as_it_says():
-    rng = np.random.default_rng(3)
-    for p in (0.02, 0.3):
-        low, high = pac.wilson(rng.binomial(200, p, size=4000), 200)
-        assert 0.92 < np.mean((low <= p) & (p <= high)) < 0.98
-    z = norm.ppf(0.975)
-    low, high = pac.wilson(30, 100, z)
-    for end in (low, high):  # the ends solve |p̂ − p| = z √(p(1−p)/n)
-        assert abs(abs(0.3 - end) - z * math.sqrt(end * (1 - end) / 100)) < 1e-9
+            assert wilson(int((hit > rounds).sum()), 20_000).low <= delta
