@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsr.book.run_records import OUTPUTS, certificate_path, clock, read_table, short
-from nsr.evidence.measuring import results_path
-from nsr.evidence.novelty import ACCURATE
+from nsr.book.run_records import OUTPUTS, certificate_path, read_table, short
+from nsr.evidence.novelty import flagged
 from nsr.evidence.paper import table as paper_table
+from nsr.evidence.reference_tables import made, results_path
 from nsr.evidence.statistics import Interval, McNemar, mcnemar, paired_bootstrap
 from nsr.formulas.equivalence import template_of
 
@@ -78,24 +78,10 @@ def read_rows(
     return whole.reset_index(drop=True), pd.DataFrame(sources).set_index("table")
 
 
-def flagged(rows: pd.DataFrame) -> pd.DataFrame:
-    """Lines with plain flags: novel (in each sense), accurate, copied; a failure is none of them. No beam
-    size is 0."""
-    flags = {name: rows[name].isin([True, "True", 1]) for name in rows if name.startswith("novel")}
-    answered = rows["answer"].notna() & (rows["answer"] != "")
-    return rows.assign(
-        beam_size=rows["beam_size"].fillna(0).astype(int),
-        **flags,
-        accurate=rows["r2"].astype(float) > ACCURATE,
-        copied=answered & ~flags["novel"],
-    )
-
-
 def _birth(path: Path) -> str:
     if not certificate_path(path).exists():
         return f"{short(path)}, without a certificate"
-    birth = json.loads(certificate_path(path).read_text())
-    return f"{birth['date'][:10]}, commit {str(birth['commit'])[:10]}, {clock(birth['seconds'])}"
+    return made(json.loads(certificate_path(path).read_text()))
 
 
 def seconds_taken(scale: str = "laptop", tables: Sequence[str] = TABLES) -> pd.DataFrame:
