@@ -61,7 +61,8 @@ from nsr.data import TEST_SETS, Problem
 from nsr.evidence import (
     ACCURATE, BLUE, GREEN, GREY, INK, KEY, LIGHT, MISSING, ORANGE, PINK, RED, SKY, YELLOW, Interval,
     Row, TrainingSet, charts, draw_fit, draw_tree, flagged, has_traces, layout, measured, network_for,
-    outside_language, paired, paper, percent, problems_of, read_rows, row_of, save, share_at, stopped_at, style_of, tabulate, title_of, use_style,
+    outside_language, paired, paper, percent, problems_of, read_rows, row_of, save, share_at,
+    stopped_at, style_of, tabulate, title_of, use_style,
 )
 from nsr.formulas import CONSTANT, edits, family, spans, template_of, to_infix
 from nsr.numbers import simplify

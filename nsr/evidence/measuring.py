@@ -192,11 +192,14 @@ def measured(
         print(f"{name}, {way}: {about}")
         return live() if table is None else table
     path = results_path(name, scale, write=recompute)
+    way, before = "read", read_records(path)[1] if recompute else {}
     if recompute:
         measure_all(rows, path, networks)
     table, about = lines_of(jobs_of(rows, networks), path)
-    way = "live" if table.empty else "measured" if recompute else "read"
+    if recompute and not before.keys() >= set(table["run"]):
+        way = "measured"
     if table.empty:
+        way = "live"
         if isinstance(live, int):
             first = [row for row in rows if row.seed == rows[0].seed]
             live = rows if tiny else [replace(row, limit=min(live, row.limit or live)) for row in first]

@@ -270,6 +270,9 @@ def test_a_table_is_read_and_only_what_it_lacks_is_measured(table, counted, caps
     assert len(whole) == 12 and len(counted[0]) == 3
     assert table(GRID[1:2]).equals(whole[whole.run == whole.run[4]].reset_index(drop=True))
     assert len(counted[0]) == 3, "reading measures nothing"
+    capsys.readouterr()
+    assert len(table(GRID[:3], recompute=True)) == 12 and len(counted[0]) == 3
+    assert capsys.readouterr().out.startswith("beam, read: ")
 
 
 def test_without_a_table_a_few_problems_of_the_first_seed_are_searched_and_nothing_is_kept(
