@@ -45,10 +45,7 @@ n_live: int = 24  # problems solved while you read
 # The network comes with the set of its training templates, $E_{\mathrm{templ}}$, and with a log of the sequences it was shown.
 
 # %%
-import json
-import tempfile
 from functools import cache
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,13 +53,12 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 from nsr import book
-from nsr.book import certificate_path
 from nsr.data import TEST_SETS
 from nsr.evidence import (
     ACCURATE, BLUE, GREEN, GREY, INK, PAPER_BEAM, RED, SENSES, THRESHOLDS, Row, TrainingSet,
-    accuracy_curve, beam_grid, breakdown, compare, draw_fit, draw_tree, measure_all,
-    network_for, novelty_table, paired, paired_difference, percent, problems_of, results_path, save,
-    tabulate, together, true_template, unpaired, use_style, verdict_on_claim, whiskers, wilson,
+    accuracy_curve, beam_grid, breakdown, compare, draw_fit, draw_tree, measured, network_for,
+    novelty_table, paired, paired_difference, percent, problems_of, save, snapshot_steps, tabulate,
+    together, true_template, unpaired, use_style, verdict_on_claim, whiskers, wilson,
 )
 from nsr.formulas import canonical, family, parse, strip, template_of, to_infix, to_latex
 from nsr.search import BeamSearch, r2_text, solve_all
@@ -182,38 +178,19 @@ if not book.headless():
 #
 # Two tables hold all that follows, one line per problem. The first follows the training: snapshots of the weights, each asked the
 # same problems. The second is the finished network, on three test sets (chapter 02): `not_included`, `baseline`, and
-# `not_included_matched`, whose formulas are unknown but as short as those of `baseline`.
+# `not_included_matched`, whose formulas are unknown but as short as those of `baseline`. The record of a table says when it was made, and by
+# which code.
 
 # %%
-measured_here = recompute or not weights
-names = ("beam", "novelty_over_training")
-if weights:
-    paths = [results_path(name, scale, write=recompute) for name in names]
-else:
-    paths = [Path(tempfile.mkdtemp()) / f"{name}.csv.gz" for name in names]
-if measured_here:
-    steps = np.array(sorted(trained.snapshots()))
-    steps = np.unique(steps[np.linspace(0, len(steps) - 1, n_snapshots).round().astype(int)])
-    size = {"n_problems": n_problems, "n_points": n_points}
-    measure_all(beam_grid([beam_size], TEST_SETS, range(n_seeds), **size), paths[0], trained)
-    grid = [Row(BeamSearch(beam_size), name, s, step=int(step), **size)
-            for step in steps for name in TEST_SETS for s in range(n_seeds)]
-    measure_all(grid, paths[1], trained)
-
-# %% [markdown]
-# Which result are we looking at? The certificate beside the table says when it was made, and by which code.
-
-# %%
-beam, during = (book.read_table(path) for path in paths)
-final = beam[(beam.beam_size == beam_size) & (beam.seed < n_seeds)].copy()
-final["accurate"] = final.r2 > ACCURATE
+how = {"scale": scale, "recompute": recompute, "live": n_live}
+size = {"n_problems": n_problems, "n_points": n_points}
+steps = snapshot_steps("novelty_over_training", trained, n_snapshots, scale)
+rows = [Row(BeamSearch(beam_size), name, s, step=step, **size)
+        for step in steps for name in TEST_SETS for s in range(n_seeds)]
+during = measured("novelty_over_training", rows, trained, **how)
+rows = beam_grid([beam_size], TEST_SETS, range(n_seeds), **size)
+final = measured("beam", rows, trained, **how)
 by_set = {name: final[final.test_set == name] for name in TEST_SETS}
-print("measured in this run:" if measured_here else "reference results, measured before:")
-for path in paths:
-    birth = json.loads(certificate_path(path).read_text())
-    day, commit = birth["date"][:10], str(birth["commit"])[:10]
-    print(f"  {path.name}: {birth['parameters']['lines']:,} lines, {day}, commit {commit},",
-          f"{book.clock(birth['seconds'])}")
 for name, rows in by_set.items():
     print(f"  {name}: {len(rows)} problems of {rows.seed.nunique()} seeds at b = {beam_size}")
 

@@ -46,10 +46,7 @@ n_live: int = 24  # problems solved while you read
 # Imports, the network, and its training set.
 
 # %%
-import json
 import math
-import tempfile
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,12 +54,11 @@ import pandas as pd
 from IPython.display import Markdown, display
 
 from nsr import book
-from nsr.book import certificate_path
 from nsr.data import TEST_SETS
 from nsr.evidence import (
     ACCURATE, BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PAPER_BEAM, RED, Row, TrainingSet, accuracy_curve,
-    beam_grid, breakdown, compare, measure_all, network_for, novelty_table, paired, percent, problems_of,
-    results_path, save, share_with_rank, tabulate, use_style, verdict_on_claim, whiskers, wilson,
+    beam_grid, breakdown, compare, measured, network_for, novelty_table, paired, percent, problems_of,
+    save, share_with_rank, tabulate, use_style, verdict_on_claim, whiskers, wilson,
 )
 from nsr.formulas import END, to_infix
 from nsr.search import BeamSearch, Complete, Hypothesis, NextTokens, Verify, r2_text, solve, solve_all
@@ -264,39 +260,18 @@ if not book.headless():
 # Departure: constants are fitted with our own method and not with BFGS (chapter 04), in both tables.
 
 # %%
-measured_here = recompute or not weights
-names = ("beam", "beam_options")
-if weights:
-    paths = [results_path(name, scale, write=recompute) for name in names]
-else:
-    paths = [Path(tempfile.mkdtemp()) / f"{name}.csv.gz" for name in names]
 size = {"n_problems": n_problems, "n_points": n_points}
+how = {"scale": scale, "recompute": recompute, "live": n_live}
 variants = [{}, {"stop": "enough"}, {"length_penalty": 0.0}, {"length_penalty": 2.0}]
 beams = [BeamSearch(b, masked=False, stop="enough") for b in SIZES]  # as published
 beams += [BeamSearch(b, **variant) for b in SIZES[:3] for variant in variants]
-if measured_here:
-    measure_all(beam_grid(SIZES, TEST_SETS, range(n_seeds), **size), paths[0], trained)
-    shown = ("masked", "stop", "length_penalty")
-    grid = [Row(beam, "not_included", s, **size, show=shown)
-            for beam in beams for s in range(n_seeds)]
-    measure_all(grid, paths[1], trained)
-
-# %% [markdown]
-# What we look at, and when it was made:
-
-# %%
-beam, options = (book.read_table(path) for path in paths)
-beam = beam[beam.beam_size.isin(SIZES) & (beam.seed < n_seeds)].sort_values("beam_size")
-options = options[options.beam_size.isin(SIZES) & (options.seed < n_seeds)].copy()
-beam["accurate"], options["accurate"] = beam.r2 > ACCURATE, options.r2 > ACCURATE
+shown = ("masked", "stop", "length_penalty")
+others = [Row(beam, "not_included", s, **size, show=shown) for beam in beams for s in range(n_seeds)]
+plain = beam_grid(SIZES, TEST_SETS, range(n_seeds), **size)
+beam = measured("beam", plain, trained, **how).sort_values("beam_size")
+options = measured("beam_options", others, trained, **how)
 unseen = beam[beam.test_set == "not_included"]
 published = options[~options.masked].sort_values("beam_size")
-print("measured in this run:" if measured_here else "reference results, measured before:")
-for path in paths:
-    birth = json.loads(certificate_path(path).read_text())
-    day, commit = birth["date"][:10], str(birth["commit"])[:10]
-    print(f"  {path.name}: {birth['parameters']['lines']:,} lines, {day}, commit {commit},",
-          f"{book.clock(birth['seconds'])}")
 
 # %% [markdown]
 # ## Five beam sizes

@@ -50,8 +50,6 @@ n_live: int = 10  # problems solved while you read
 # Imports, the network, and a handful of problems.
 
 # %%
-import tempfile
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -62,9 +60,8 @@ from nsr import book
 from nsr.data import TEST_SETS
 from nsr.evidence import (
     ACCURATE, BLUE, GREEN, GREY, INK, KEY, ORANGE, PAPER_BEAM, PHASES, RED, Row, TrainingSet,
-    at_equal_cost, beam_grid, breakdown, compare, draw_rollout, measure, measure_all, network_for,
-    paired, paper, percent, problems_of, replay, results_path, save, style_of, table_of, tabulate,
-    use_style, verdict_on_claim, wilson,
+    at_equal_cost, beam_grid, breakdown, compare, draw_rollout, measured, network_for, paired, paper,
+    percent, problems_of, replay, save, style_of, tabulate, use_style, verdict_on_claim, wilson,
 )
 from nsr.formulas import END, template_of, to_infix
 from nsr.search import PUBLISHED, TPSR, BeamSearch, Complete, NextTokens, Verify, solve_all
@@ -385,63 +382,24 @@ if beam_size == 1:
 
 # %%
 few = {"n_problems": n_problems, "n_points": n_points}
+how = {"scale": scale, "live": min(n_live, 6)}
 modes = {"best verified": TPSR(), "published path": TPSR(published=True),
          "all as published": TPSR(**PUBLISHED)}
-grids = {  # small searches first, so that there is soon something to look at
-    "tpsr_options": [Row(strategy, "not_included", s, **few, show=("published", "masked", "lam"))
-                     for s in range(n_seeds) for strategy in list(modes.values())[1:]],
-    "tpsr": [Row(TPSR(beam_size=b), name, s, **few)
-             for b in SIZES for s in range(n_seeds) for name in TEST_SETS],
-}
-beams = [size for size in (1, 3, 5, 50) if size <= max(5, 10 * largest_beam)]
-if not weights:  # tiny: nothing is kept
-    grids["beam"] = beam_grid(beams, TEST_SETS, range(n_seeds), **few)
-home = Path(tempfile.mkdtemp())
-if recompute or not weights:
-    for name, grid in grids.items():
-        path = results_path(name, scale, write=True) if weights else home / f"{name}.csv.gz"
-        measure_all(grid, path, trained)
-
-
-# %% [markdown]
-# Which results are we looking at?
-
-# %%
-def place(name):
-    """Where the table of this name lies."""
-    return results_path(name, scale) if weights else home / f"{name}.csv.gz"
-
-
-# %% [markdown]
-# Where there is none, a few problems are searched on the spot.
-
-
-# %%
-def live(strategies, sets, show=()):
-    parts = [measure(trained, s, name, seed, n_problems, n_points=n_points, first=min(n_live, 6),
-                     reference=training, **{option: getattr(s, option) for option in show})
-             for s in strategies for name in sets]
-    return pd.concat(parts, ignore_index=True)
-
-
-tpsr, options, beam = (table_of(place(name), trained) for name in ("tpsr", "tpsr_options", "beam"))
-if tpsr is None:
-    tpsr = live([TPSR(beam_size=b) for b in SIZES], TEST_SETS)
-if options is None:
-    options = live(list(modes.values())[1:], ["not_included"], ("published", "masked", "lam"))
-if beam is None:
-    beam = live([BeamSearch(b) for b in beams], TEST_SETS)
+paths = [Row(modes[name], "not_included", s, **few, show=("published", "masked", "lam"))
+         for s in range(n_seeds) for name in ("published path", "all as published")]
+trees = [Row(TPSR(beam_size=b), name, s, **few)
+         for b in SIZES for s in range(n_seeds) for name in TEST_SETS]
+beams = beam_grid(PAPER_BEAM if weights else (1, 3, 5), TEST_SETS, range(n_seeds), **few)
+options = measured("tpsr_options", paths, trained, recompute=recompute, **how)
+tpsr = measured("tpsr", trees, trained, recompute=recompute, **how)
+beam = measured("beam", beams, trained, **how)  # chapter 05 measures it
 
 # %% [markdown]
 # Chapter 05's problems and these are the same, so every comparison can be made problem by problem. A table that is still being measured
 # counts as far as it goes.
 
 # %%
-for table in (tpsr, options, beam):
-    table["accurate"] = table.r2 > ACCURATE
-    table["novel"] = table.novel.isin([True, "True", 1])
-both = tpsr[KEY].merge(beam[KEY]).drop_duplicates()
-beam, tpsr = beam.merge(both), tpsr[tpsr.seed < n_seeds]
+beam = beam.merge(tpsr[KEY].drop_duplicates())
 MINE, SIZES = "not_included", sorted(tpsr.beam_size.unique())
 counts = tpsr.groupby(["beam_size", "test_set"]).size().unstack(fill_value=0)
 print("problems searched by TPSR:")

@@ -52,10 +52,8 @@ n_live: int = 10  # problems solved while you read
 # chapters before.
 
 # %%
-import tempfile
 from collections import defaultdict
 from dataclasses import replace
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -65,10 +63,10 @@ from IPython.display import Markdown
 from nsr import book
 from nsr.data import TEST_SETS, TemplateBank, sample_items
 from nsr.evidence import (
-    ACCURATE, BLUE, GREEN, GREY, INK, KEY, ORANGE, RED, Row, TrainingSet, at_equal_cost, beam_grid,
-    breakdown, draw_fit, draw_pool, draw_tree, has_traces, measure, measure_all, network_for, paired,
-    paired_difference, paper, percent, problems_of, results_path, save, share_at, small_table,
-    stopped_at, style_of, table_of, tabulate, use_style, verdict_on_claim, wilson,
+    ACCURATE, BLUE, GREEN, GREY, INK, KEY, ORANGE, PAPER_BEAM, RED, Row, TrainingSet, at_equal_cost,
+    breakdown, draw_fit, draw_pool, draw_tree, has_traces, measured, network_for, paired,
+    paired_difference, paper, percent, problems_of, save, share_at, stopped_at, style_of, tabulate,
+    use_style, verdict_on_claim, wilson,
 )
 from nsr.formulas import END, is_valid, parse, template_of, to_infix, variables
 from nsr.network import Prompts, draw_prompt, sequence
@@ -227,10 +225,9 @@ def ask_everywhere():
     return pd.concat([ask_all(whole(name), name, 0) for name in TEST_SETS])
 
 
-stored = {"scale": scale, "recompute": recompute and bool(weights), "seed": 0, **few}
-asked = small_table("gvs_prompts", trained, ask_everywhere, **stored)
-if asked is None:
-    asked = ask_all(problems, test_set, seed)
+how = {"scale": scale, "recompute": recompute}
+asked = measured("gvs_prompts", ask_everywhere, trained, **how, seed=0, **few,
+                 live=lambda: ask_all(problems, test_set, seed))
 columns = ["log_p", "has_right", "has_wrong", "accurate", "novel"]
 asked.groupby(["test_set", "kind"], sort=False)[columns].mean().round(3)
 
@@ -497,7 +494,6 @@ book.record(covered=covered)
 # stopping rule (chapter 05). NSR-gvs was not measured with the published ones.
 
 # %%
-home = Path(tempfile.mkdtemp())
 T = 30 if weights else iterations  # of the tables
 default = GVS(BeamSearch(max(SIZES)), T)
 ABLATIONS = {"no random subtrees": {"k_rand": 0}, "no verified subtrees": {"k": 0},
@@ -511,65 +507,35 @@ SHOW = ("k", "k_rand", "threshold", "shuffled", "updates", "identity", "floor", 
 variants = {name: replace(default, **change) for name, change in (ABLATIONS | DECISIONS).items()}
 silent = [BeamSearch(b) for b in (max(SIZES), max(SIZES) * T)]  # the prompted network, no prompts
 seeds = range(n_seeds)
-grids = [  # small searches first, so that there is soon something to look at
-    ("gvs", [Row(GVS(BeamSearch(b), T), name, s, **few)
-             for b in SIZES for s in seeds for name in TEST_SETS]),
-    ("gvs_options", [Row(beam, "not_included", s, **few) for s in seeds for beam in silent]
-     + [Row(variants[name], "not_included", s, **few, show=SHOW) for name in variants
-        for s in (seeds if name in ABLATIONS else [0])]),
-    ("gvs", [Row(GVS(TPSR(), T), name, s, **few) for s in seeds for name in TEST_SETS]),
-]
-if recompute or not weights:
-    for name, grid in grids:
-        path = results_path(name, scale, write=True) if weights else home / f"{name}.csv.gz"
-        measure_all(grid, path, trained)
-beams = [size for size in (1, 3, 5, 50, 150) if size <= largest_beam * T]
-if not plain_weights:  # tiny: nothing is kept
-    measure_all(beam_grid(beams, TEST_SETS, range(n_seeds), **few), home / "beam.csv.gz", plain)
-    tree_rows = [Row(TPSR(), name, s, **few) for s in range(n_seeds) for name in TEST_SETS]
-    measure_all(tree_rows, home / "tpsr.csv.gz", plain)
+
+
+def rows_of(strategies, sets=TEST_SETS, some=seeds, show=()):
+    return [Row(strategy, name, s, **few, show=show)
+            for strategy in strategies for s in some for name in sets]
 
 
 # %% [markdown]
 # Which results are we looking at?
 
 # %%
-def place(name):
-    """Where the table of this name lies."""
-    kept_here = home / f"{name}.csv.gz"
-    return kept_here if kept_here.exists() or not weights else results_path(name, scale)
-
-
-def live(network, strategies, sets, show=(), first=min(n_live, 6)):
-    lines = [measure(network, s, name, seed, n_problems, n_points=n_points, first=first,
-                     reference=training, **{option: getattr(s, option) for option in show})
-             for s in strategies for name in sets]
-    return pd.concat(lines, ignore_index=True)
-
-
-gvs, options = (table_of(place(name), trained) for name in ("gvs", "gvs_options"))
-beam, tpsr = (table_of(place(name), plain) for name in ("beam", "tpsr"))
-if gvs is None:
-    gvs = live(trained, [GVS(BeamSearch(b), T) for b in SIZES], TEST_SETS)
-    gvs = pd.concat([gvs, live(trained, [GVS(TPSR(), 3)], TEST_SETS, first=2)])
-if options is None:
-    options = pd.concat([live(trained, variants.values(), ["not_included"], SHOW, 3),
-                         live(trained, silent[:1], ["not_included"])])
-if beam is None:
-    beam = live(plain, [BeamSearch(b) for b in beams], TEST_SETS)
-if tpsr is None:
-    tpsr = live(plain, [TPSR()], TEST_SETS)
+where = {"scale": scale, "live": min(n_live, 6)}
+prompted = rows_of([*(GVS(BeamSearch(b), T) for b in SIZES), GVS(TPSR(), T)])
+varied = rows_of(silent, ["not_included"])
+varied += rows_of([variants[x] for x in ABLATIONS], ["not_included"], seeds, SHOW)
+varied += rows_of([variants[x] for x in DECISIONS], ["not_included"], [0], SHOW)
+beams = rows_of(BeamSearch(b) for b in (PAPER_BEAM if plain_weights else (1, 3, 5)))
+gvs = measured("gvs", prompted, trained, recompute=recompute, **where)
+options = measured("gvs_options", varied, trained, recompute=recompute, **where)
+beam = measured("beam", beams, plain, **where)  # chapters 05 and 06 measure these two
+tpsr = measured("tpsr", rows_of(TPSR(beam_size=b) for b in SIZES), plain, **where)
 
 # %% [markdown]
 # The problems are the same everywhere, so every comparison can be made problem by problem. A table that is still being measured counts
 # as far as it goes.
 
 # %%
-for table in (gvs, options, beam, tpsr):
-    table["accurate"] = table.r2 > ACCURATE
-    table["novel"] = table.novel.isin([True, "True", 1])
 both = gvs[gvs.strategy == "gvs+tpsr"].copy()
-gvs = gvs[(gvs.strategy == "gvs") & (gvs.seed < max(n_seeds, seed + 1))]
+gvs = gvs[gvs.strategy == "gvs"]
 SIZES = sorted(int(size) for size in gvs.beam_size.unique())
 B = max(SIZES)
 counted = gvs[KEY].drop_duplicates()
@@ -629,9 +595,7 @@ def all_rounds():
 now = pd.DataFrame([x for p in problems for x in rounds_of(p, logs[p.name])])
 ends = now[now["round"] == iterations].set_index("problem").r2_given
 assert all(np.isclose(ends[r.problem.name], r.r2_given) for r in found if r.answer)
-rounds = small_table("gvs_rounds", trained, all_rounds, **stored)
-if rounds is None:
-    rounds = now
+rounds = measured("gvs_rounds", all_rounds, trained, **how, seed=0, **few, live=lambda: now)
 print(f"{rounds.problem.nunique()} problems, {rounds['round'].max()} iterations")
 columns = ["pool", "usable", "in_pool", "in_prompt", "complete", "hit", "reward", "improved"]
 mean = rounds.groupby("round").mean(numeric_only=True)
@@ -854,7 +818,7 @@ def quality(name, b, part):
     new = part[part.novel]
     product = ["mul" in template_of(tuple(answer.split())) for answer in new.answer]
     return (name, b, len(part), percent(part.novel), percent(new.accurate),
-            percent(part[~part.novel].accurate), percent(part.same_template.isin([True, "True"])),
+            percent(part[~part.novel].accurate), percent(part.same_template),
             f"{part.share_novel_candidates.mean():.0%}", percent(product))
 
 

@@ -51,9 +51,7 @@ n_live: int = 20  # problems solved while you read
 
 # %%
 import itertools
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from textwrap import shorten
 
 import matplotlib.pyplot as plt
@@ -68,9 +66,9 @@ from nsr.data import (
 )
 from nsr.evidence import (
     ACCURATE, BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, STRATEGIES, Interval, Row, TrainingSet,
-    beam_grid, breakdown, charts, draw_tree, flagged, measure, measure_all, network_for, paired,
-    paired_difference, paper, percent, problems_of, results_path, row_of, save, small_table, style_of,
-    table_of, tabulate, true_template, use_style, verdict_on_claim,
+    beam_grid, breakdown, charts, draw_tree, flagged, measured, network_for, paired, paired_difference,
+    paper, percent, problems_of, row_of, save, snapshot_steps, style_of, tabulate, true_template,
+    use_style, verdict_on_claim,
 )
 from nsr.formulas import END, is_valid, template_of, to_infix, variables
 from nsr.search import GIVEN, KINDS, BeamSearch, Complete, NSRwH, NextTokens, Verify, solve_all
@@ -412,58 +410,27 @@ subsets = ["+".join(c) for n in (2, 3) for c in itertools.combinations(KINDS, n)
 variants = [hinted(what, B) for what in subsets]
 variants += [hinted("all", B, values=v) for v in (0.0, 1.0)]
 variants += [hinted(what, B, share=part) for what in ("positives", "all") for part in (0.25, 1.0)]
-steps = np.array(sorted(trained.snapshots()))
-if len(steps):
-    steps = np.unique(steps[np.linspace(0, len(steps) - 1, n_snapshots).round().astype(int)])
-grids = {
-    "nsrwh": [Row(hinted(what, B), name, s, **few)
-              for s in range(n_seeds) for name in TEST_SETS for what in ROWS],
-    "nsrwh_options": [Row(strategy, MINE, s, **few, show=SHOW)
-                      for s in range(n_seeds) for strategy in variants]
-    + [Row(hinted(what, B), MINE, s, **few, step=int(step), show=SHOW)
-       for s in range(n_seeds) for step in steps for what in ("none", "positives", "all")],
-}
-home = Path(tempfile.mkdtemp())
-if recompute or not weights:
-    for name, grid in grids.items():
-        path = results_path(name, scale, write=True) if weights else home / f"{name}.csv.gz"
-        measure_all(grid, path, trained)
-if not plain_weights:  # tiny: nothing is kept
-    measure_all(beam_grid([B], TEST_SETS, range(n_seeds), **few), home / "beam.csv.gz", plain)
-
+seeds = range(n_seeds)
+five = [Row(hinted(what, B), name, s, **few) for s in seeds for name in TEST_SETS for what in ROWS]
+others = [Row(strategy, MINE, s, **few, show=SHOW) for s in seeds for strategy in variants]
+others += [Row(hinted(what, B), MINE, s, **few, step=step, show=SHOW) for s in seeds
+           for step in snapshot_steps("nsrwh_options", trained, n_snapshots, scale)
+           for what in ("none", "positives", "all")]
 
 # %% [markdown]
 # Which results are we looking at?
 
 # %%
-def place(name):
-    """Where the table of this name lies."""
-    return results_path(name, scale) if weights else home / f"{name}.csv.gz"
-
-
-def live(network, strategies, sets, first=n_live, show=()):
-    parts = [measure(network, s, name, seed, n_problems, n_points=n_points, first=first,
-                     reference=training, **{option: getattr(s, option) for option in show})
-             for s in strategies for name in sets]
-    return pd.concat(parts, ignore_index=True)
-
-
-nsrwh, options = (table_of(place(name), trained) for name in ("nsrwh", "nsrwh_options"))
-beam = table_of(place("beam"), plain)
-if nsrwh is None:
-    nsrwh = live(trained, [hinted(what, B) for what in ROWS], TEST_SETS)
-if options is None:
-    options = live(trained, variants, [MINE], show=SHOW).assign(step=np.nan)
-if beam is None:
-    beam = live(plain, [BeamSearch(B)], TEST_SETS)
+how = {"scale": scale, "recompute": recompute, "live": n_live}
+nsrwh = measured("nsrwh", five, trained, **how)
+options = measured("nsrwh_options", others, trained, **how)
+beam = measured("beam", beam_grid([B], TEST_SETS, seeds, **few), plain, scale=scale, live=n_live)
 
 # %% [markdown]
 # The problems are the same everywhere, so every comparison can be made problem by problem. A table that is still being measured counts
 # as far as it goes.
 
 # %%
-nsrwh, options, beam = (flagged(table) for table in (nsrwh, options, beam))
-beam = beam[beam.beam_size == B]
 tried = options[options.step.isna()] if "step" in options else options
 over = options[options.step.notna()] if "step" in options else options[:0]
 everything = pd.concat([beam, nsrwh], ignore_index=True)
@@ -524,7 +491,7 @@ for name in TEST_SETS:
                    for change in (to_plain, to_none)]
         rows.append((name, what, percent(part.novel), percent(part.accurate), changes[0],
                      changes[1] if what != "none" else "",
-                     f"{part.same_template.isin([True, 'True']).mean():.0%}",
+                     f"{part.same_template.mean():.0%}",
                      f"{(part.answer_length - part.truth_length).mean():+.1f}"))
 columns = ["test set", "told", "novel", f"R² > {ACCURATE}", "− plain", "− none",
            "truth's template", "tokens"]
@@ -668,9 +635,8 @@ def ask_everywhere():
                       for name in TEST_SETS])
 
 
-asked = small_table("nsrwh_hints", trained, ask_everywhere, scale=scale, recompute=recompute, **few)
-if asked is None:
-    asked = ask_all(problems, test_set)
+asked = measured("nsrwh_hints", ask_everywhere, trained, scale=scale, recompute=recompute, **few,
+                 live=lambda: ask_all(problems, test_set))
 for which in ("log_p", "log_p_other_points"):  # a token of probability zero would make a mean −∞
     asked[which] = asked[which].clip(lower=-60)
 HERE = MINE if MINE in set(asked.test_set) else test_set

@@ -761,7 +761,7 @@ pd.DataFrame(lines, columns=columns).set_index("")
 
 # %%
 now = flagged(measure(network("nesymres"), by_name("beam", 5), "not_included", 0, n_problems,
-                      n_points=n_points, first=n_live))
+                      n_points=n_points, limit=n_live))
 both = now.merge(row_of(rows, "beam", 5), on=KEY, suffixes=("", "_then"))
 same = (both.answer.fillna("") == both.answer_then.fillna("")).mean() if len(both) else math.nan
 print(f"{len(both)} problems, the same answer on {same:.0%}; novel {percent(now.novel)},",

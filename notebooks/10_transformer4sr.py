@@ -42,10 +42,7 @@ n_live: int = 12  # problems solved while you read
 # Imports. The system is in `nsr/data/skeleton_tables.py`, its way to simplify in `nsr/formulas/skeletons.py`, the experiment in `nsr/evidence/scaling.py`.
 
 # %%
-import json
-import tempfile
 from collections import Counter
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -54,11 +51,11 @@ import torch
 from IPython.display import Markdown, display
 
 from nsr import book
-from nsr.book import certificate_path
 from nsr.data import FILTERS, WEIGHTS, skeleton_draws, skeleton_of, tables_of
 from nsr.evidence import (
-    ACCURATE, BLUE, GREEN, GREY, INK, ORANGE, RED, SKY, draw_tree, network_for, paired, percent,
-    results_path, save, scaling, together, unpaired, use_style, verdict_on_claim, whiskers, wilson,
+    ACCURATE, BLUE, GREEN, GREY, INK, ORANGE, RED, SKY, draw_tree, measured, network_for, paired,
+    percent, results_path, save, scaling, snapshot_steps, together, unpaired, use_style,
+    verdict_on_claim, whiskers, wilson,
 )
 from nsr.formulas import ARITY, START, TRANSFORMER4SR, bare, is_valid, to_infix, to_skeleton, variables
 from nsr.network import Config, Network, learning_rate, read_settings
@@ -276,25 +273,22 @@ plt.show()
 # One network for each size, the same recipe, the same epochs. If the reference networks are not there, tiny ones are trained now.
 
 # %%
-paths = [results_path(name, scale, write=recompute) for name in ("t4sr_scaling", "t4sr_epochs")]
-missing = [path.name for path in paths if not path.exists()]
+missing = [name for name in ("t4sr_scaling", "t4sr_epochs") if not results_path(name, scale).exists()]
 try:
-    networks = [network_for(weights)] if weights else []
+    networks = {weights: network_for(weights)} if weights else {}
 except FileNotFoundError as error:
     print(error, "Until then this page shows tiny networks.", sep="\n")
-    networks = []
-live = not networks or bool(missing and not recompute)
-if networks and live:
+    networks = {}
+if networks and missing and not recompute:
     print("There is no", " and no ".join(missing), "yet; `-p recompute true` makes them.",
           "Tiny networks until then.")
-if live:
-    where = "tiny"
-    few = scaling.sizes(read_settings("t4sr", where).data.items)
-    networks = [network_for("", f"t4sr-{n}") for n in few]
-elif recompute:
-    few = scaling.sizes(largest.items)[:-1]
-    networks = [network_for(f"{weights}-{n}") for n in few] + networks
-trained = networks[-1]
+    networks = {}
+names = [f"{weights}-{n}" for n in scaling.sizes(largest.items)[:-1]] + [weights]
+if not networks:
+    small = scaling.sizes(read_settings("t4sr", "tiny").data.items)
+    networks = {f"tiny/t4sr-{n}": network_for("", f"t4sr-{n}") for n in small}
+    names = list(networks)
+trained = networks[names[-1]]
 known = trained.templates
 print(f"{trained.name}: {trained.settings['items']:,} tables of {len(known):,} skeletons")
 
@@ -306,7 +300,7 @@ print(f"{trained.name}: {trained.settings['items']:,} tables of {len(known):,} s
 
 # %%
 problems = scaling.problems_of("new_skeletons", known, n_problems, seed)
-training = scaling.SkeletonSet(known)
+training = scaling.skeleton_set(known)
 results = solve_all(problems[:n_live], Greedy(), trained, seed=seed, reference=training)
 one = max(results, key=lambda r: (r.answer is not None, 4 < sum(map(len, r.generated)) < 12, r.r2))
 written, = one.generated
@@ -344,7 +338,7 @@ pd.DataFrame(rows, columns=columns)
 # %%
 example = ("mul", "C", "exp", "add", "x1", "x2")
 moved = ("exp", "add", "x1", "mul", "C", "x2")
-toy = scaling.SkeletonSet([example])
+toy = scaling.skeleton_set([example])
 print(to_infix(example), "and", to_infix(moved), "both strip to", to_infix(bare(moved)))
 assert toy.novelty(moved)["novel_constants"] and not toy.novelty(moved)["novel"]
 
@@ -355,20 +349,13 @@ assert toy.novelty(moved)["novel_constants"] and not toy.novelty(moved)["novel"]
 # by data set gives: new tables of training skeletons.
 
 # %%
-if live:
-    paths = [Path(tempfile.mkdtemp()) / path.name for path in paths]
-if live or recompute:
-    size = {"n": n_problems, "seed": seed}
-    scaling.measure_all(scaling.size_rows(networks, **size), paths[0], known)
-    scaling.measure_all(scaling.epoch_rows(trained, **size), paths[1], known)
-by_size, by_epoch = (book.read_table(path) for path in paths)
-for table in (by_size, by_epoch):
-    table["accurate"] = table.r2 > ACCURATE
-print("measured in this run:" if live or recompute else "reference results, measured before:")
-for path in paths:
-    birth = json.loads(certificate_path(path).read_text())
-    print(f"  {path.name}: {birth['parameters']['lines']:,} lines, {birth['date'][:10]},",
-          f"commit {str(birth['commit'])[:10]}, {book.clock(birth['seconds'])}")
+how = {"scale": scale, "recompute": recompute}
+size = {"n_problems": n_problems, "seed": seed}
+moments = snapshot_steps("t4sr_epochs", trained, scale=scale)
+rows = scaling.size_rows(names, known, **size)
+by_size = measured("t4sr_scaling", rows, networks, **how)
+rows = scaling.epoch_rows(names[-1], moments, known, **size)
+by_epoch = measured("t4sr_epochs", rows, networks, **how)
 
 # %% [markdown]
 # A sanity check before any conclusion: no truth of the first set is known, every truth of the second is. How many of the new skeletons
@@ -613,7 +600,7 @@ Markdown(text + head + "\n".join("| " + " | ".join(line) + " |" for line in line
 answers = [True, False, True, False]  # only the place of C differs, and C inside the sine is another function
 
 # %% tags=["check"]
-toy = scaling.SkeletonSet([("mul", "C", "sin", "x1")])
+toy = scaling.skeleton_set([("mul", "C", "sin", "x1")])
 senses = toy.novelty(("sin", "mul", "C", "x1"))
 assert answers == [senses[sense] for sense in scaling.SENSES], "strip both formulas, and look again"
 

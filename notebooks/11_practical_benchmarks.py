@@ -60,12 +60,12 @@ from IPython.display import Markdown, display
 from nsr import NSRegressor, book
 from nsr.data import SETS, Units, black_box_data, equations, practical_set
 from nsr.evidence import (
-    ACCURATE, BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, THRESHOLDS, PracticalRow,
-    accuracy_curve, measure_grid, measure_practical, network_for, paired_difference, percent, read_grid,
-    results_path, save, style_of, use_style, verdict_on_claim,
+    ACCURATE, BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, THRESHOLDS, Row, accuracy_curve,
+    measure_practical, measured, network_for, paired_difference, percent, save, style_of, use_style,
+    verdict_on_claim,
 )
 from nsr.formulas import is_valid, parse, to_infix
-from nsr.regressor import BASELINES, OURS, as_prefix, available, measure_same_time
+from nsr.regressor import BASELINES, OURS, as_prefix, available, same_time
 from nsr.search import Budget, by_name
 
 use_style()
@@ -324,37 +324,28 @@ home = {label: "full-gvs" if "gvs" in name else "full" for label, (name, _) in S
 
 # %%
 def row(label, name, noise=0.0, limit=None):
-    return PracticalRow(strategies[label], name, home[label], seed, noise, n_points=n_points,
-                        limit=limit)
+    return Row(strategies[label], name, seed, weights=home[label], noise=noise, n_points=n_points,
+               limit=limit)
 
 
 LEVELS, noisy = (0.01, 0.1), [label for label in strategies if "TPSR" not in label]
 grid = [row(label, name) for label in noisy for name in sets]
 grid += [row(label, "feynman", noise, n_noise) for noise in LEVELS for label in noisy]
 grid += [row(label, name) for label in strategies if label not in noisy for name in sets]
-reference = results_path("practical", scale, write=recompute)
-if recompute and weights:
-    measure_grid(grid, reference, networks)
-results = read_grid(grid, reference, networks) if weights else None
+few = [dataclasses.replace(r, limit=n_live) for r in grid]
+results = measured("practical", grid, networks, scale=scale, recompute=recompute, live=few)
 
 # %% [markdown]
-# Where there is no table of these networks yet, a few problems of each set are searched now, and the intervals are wide. Where there is
-# one, the cheapest row is measured again on a few laws: a part of a set must come out as it did in the whole.
+# Where there is no table of these networks yet, a few problems of each set are searched now, and the intervals are wide. The cheapest
+# row is measured again on a few laws: a part of a set must come out as it did in the whole.
 
 # %%
-if results is None:
-    few = [row(label, name, limit=n_live) for name in sets for label in strategies]
-    few += [row(label, "feynman", noise, n_live) for noise in LEVELS for label in noisy]
-    results = pd.concat([measure_practical(networks[r.weights], r) for r in few])
-    results = results.reset_index(drop=True)
-else:
-    again = measure_practical(trained, row("beam 5", "feynman", limit=n_live))
-    again = again.set_index("problem")
-    before = results[(results.strategy == "beam") & (results.beam_size == 5)]
-    before = before[before.noise == 0].set_index("problem").r2[again.index]
-    same = np.isclose(again.r2.astype(float), before.astype(float), atol=1e-3).mean()
-    print(f"measured again: {len(again)} laws, {same:.0%} as in the table")
-    assert same >= 0.8  # another machine adds in another order, and a fit may end elsewhere
+again = measure_practical(trained, row("beam 5", "feynman", limit=n_live)).set_index("problem")
+before = results[(results.strategy == "beam") & (results.beam_size == 5)]
+before = before[before.noise == 0].set_index("problem").r2[again.index]
+same = np.isclose(again.r2.astype(float), before.astype(float), atol=1e-3).mean()
+print(f"measured again: {len(again)} laws, {same:.0%} as in the table")
+assert same >= 0.8  # another machine adds in another order, and a fit may end elsewhere
 
 # %% [markdown]
 # Names for the lines of the figure, and the shares.
@@ -567,15 +558,8 @@ def timed_rows(limit):
             for name in sets]
 
 
-beside = results_path("practical_baselines", scale, write=recompute)
-if recompute and weights:
-    measure_same_time(timed_rows(n_against), beside, networks)
-against = None
-if weights:
-    against = read_grid(timed_rows(n_against), beside, networks, (OURS, *BASELINES))
-if against is None:
-    live = Path(tempfile.mkdtemp()) / "live.csv.gz"
-    against = measure_same_time(timed_rows(min(n_live, n_against)), live, networks)
+jobs, few = (same_time(timed_rows(n), networks) for n in (n_against, min(n_live, n_against)))
+against = measured("practical_baselines", jobs, networks, scale=scale, recompute=recompute, live=few)
 missing = [name for name in (OURS, *BASELINES) if name not in set(against.strategy)]
 print("not measured:", ", ".join(missing) or "nothing",
       "  installed here:", ", ".join(available()) or "none")
@@ -651,8 +635,7 @@ plt.show()
 # if all of it is below, and is *undecided* otherwise; all searches of one problem are drawn together.
 
 # %%
-flags = results.assign(accurate=(results.r2 > ACCURATE).astype(float),
-                       novel=results.novel.isin([True, "True", 1]).astype(float))
+flags = results.astype({"accurate": float, "novel": float})
 
 
 def wide(table, what):
@@ -662,7 +645,7 @@ def wide(table, what):
 
 good, new = (wide(flags[flags.noise == 0], what) for what in ("accurate", "novel"))
 good_noisy = wide(flags[flags.noise > 0], "accurate")
-good_timed = wide(against.assign(accurate=(against.r2 > ACCURATE).astype(float)), "accurate")
+good_timed = wide(against.astype({"accurate": float}), "accurate")
 
 
 def compared(a, b, table=good):

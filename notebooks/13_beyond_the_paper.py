@@ -48,11 +48,9 @@ n_noise: int = 50  # problems of each seed that are solved again with noise
 # Imports, the network, and a handful of problems.
 
 # %%
-import tempfile
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -61,10 +59,10 @@ from IPython.display import display
 
 from nsr.data import TEST_SETS, Problem
 from nsr.evidence import (
-    ACCURATE, BLUE, GREEN, GREY, INK, KEY, LIGHT, MARGIN, MISSING, ORANGE, PINK, RED, SKY, YELLOW, Interval,
-    Row, TrainingSet, charts, draw_fit, draw_tree, flagged, has_traces, layout, measure_all,
-    network_for, outside_language, paired, paper, percent, problems_of, read_rows, results_path, row_of,
-    save, share_at, stopped_at, style_of, tabulate, title_of, together, use_style, verdict_on_claim,
+    ACCURATE, BLUE, GREEN, GREY, INK, KEY, LIGHT, MARGIN, MISSING, ORANGE, PINK, RED, SKY, YELLOW,
+    Interval, Row, TrainingSet, charts, draw_fit, draw_tree, flagged, has_traces, layout, measured,
+    network_for, outside_language, paired, paper, percent, problems_of, read_rows, row_of, save,
+    share_at, stopped_at, style_of, tabulate, title_of, together, use_style, verdict_on_claim,
 )
 from nsr.formulas import CONSTANT, edits, family, spans, template_of, to_infix
 from nsr.numbers import simplify
@@ -458,31 +456,30 @@ grids["local_long"] = [Row(LocalSearch(candidates=longest), which, k, **size)
                        for k in range(n_seeds) for which in WHERE]
 LEVELS = (0.0, 0.01, 0.1)
 NOISY = (BeamSearch(largest_beam), Families(BeamSearch(5)), LocalSearch(candidates=candidates))
-grids["noise"] = [Row(s, "not_included", k, **size, first=n_noise, noise=level)
+grids["noise"] = [Row(s, "not_included", k, **size, limit=n_noise, noise=level)
                   for k in range(n_seeds) for s in NOISY for level in LEVELS if level]
 
 # %% [markdown]
 # With `recompute` the missing rows are measured; at the tiny scale a few problems are searched now. A row that nobody measured is
 # missing from the pictures, and the tables say so.
 
+
 # %%
-home = Path(tempfile.mkdtemp())
-for name, grid in grids.items() if recompute or not weights else ():
-    if name == ("theirs" if weights else "families_gvs"):
-        continue  # at the laptop scale the paper's strategies have chapters of their own
+def fetched(name):
     network = trained
     if name == "families_gvs":
         network = network_for(weights.replace("nesymres", "gvs"), "gvs")
-    path = results_path(name, scale, write=True) if weights else home / f"{name}.csv.gz"
-    measure_all(grid, path, network)
+    return measured(name, grids[name], network, scale=scale, recompute=recompute, live=n_live)
 
-if weights:
+
+if weights:  # the paper's strategies have chapters of their own
+    for name in ("local", "families", "families_gvs") if recompute else ():
+        fetched(name)
     rows, sources = read_rows(scale)
     rows = rows[rows.seed < n_seeds]
     display(sources)
 else:
-    rows = flagged(pd.concat([book.read_table(home / f"{name}.csv.gz")
-                              for name in ("local", "families", "theirs")], ignore_index=True))
+    rows = pd.concat(map(fetched, ("local", "families", "theirs")), ignore_index=True)
 
 # %% [markdown]
 # The rows of the paper first, then ours. NSRwH is told part of the truth, and no other strategy is; its rows are shown all the same.
@@ -583,9 +580,7 @@ pd.DataFrame(lines, columns=columns).set_index(columns[:2])
 # slow the machine was. A rival's seconds are multiplied by that pace.
 
 # %%
-path = results_path("local_long", scale) if weights else home / "local_long.csv.gz"
-long = flagged(book.read_table(path)) if path.exists() else rows[:0]
-long = long[long.seed < n_seeds]
+long = fetched("local_long")
 again = long.merge(rows[rows.strategy == "local"], on=[*KEY, "candidates"])
 spent = again.groupby(["test_set", "seed"])[["seconds_x", "seconds_y"]].sum()
 pace = (spent.seconds_x / spent.seconds_y).rename("pace")
@@ -731,7 +726,7 @@ strict = {(which, what): tests(which, what=what, limited=False)
 # %%
 def ending(part):
     """Shares: the true family, accurate with another, neither."""
-    true = part.same_family.isin([True, "True", 1]) & part.accurate
+    true = part.same_family & part.accurate
     return [100 * true.mean(), 100 * (part.accurate & ~true).mean(), 100 * (~part.accurate).mean()]
 
 
@@ -804,8 +799,7 @@ plt.show()
 # *No network* takes both away, the start and the guidance.
 
 # %%
-path = results_path("local_options", scale) if weights else home / "local_options.csv.gz"
-options = flagged(book.read_table(path)) if path.exists() else rows[:0].assign(**dict.fromkeys(SHOW))
+options = fetched("local_options")
 
 
 def variant(**changed):
@@ -830,7 +824,7 @@ ablation = {"local search": row_of(rows, "local"),
 lines, change = [], {"accurate": {}, "novel": {}}
 for name, part in ablation.items():
     n = len(part)
-    true = part.same_family.isin([True, "True", 1]) if n else []
+    true = part.same_family if n else []
     lines.append((name, said(part.accurate), said(part.r2 > 0.99999), said(part.novel),
                   said(part.novel_family), said(true),
                   round(part.candidates.mean(), 1) if n else "–",
@@ -905,8 +899,7 @@ for name in [("beam", largest_beam), ("gvs", 5), ("gvs+tpsr", 1)]:
 # above.
 
 # %%
-path = results_path("noise", scale) if weights else home / "noise.csv.gz"
-with_noise = flagged(book.read_table(path)) if path.exists() else rows[:0].assign(noise=0.0)
+with_noise = fetched("noise")
 same = [*KEY, "strategy", "beam_size"]
 clean = rows.merge(with_noise[same].drop_duplicates(), on=same).assign(noise=0.0)
 noisy = pd.concat([clean, with_noise], ignore_index=True)
@@ -923,7 +916,7 @@ for strategy in NOISY:
     if not all(map(len, groups)):
         continue
     shares = [[charts.share(g.accurate) for g in groups],
-              [charts.share(g.same_family.isin([True, "True", 1])) for g in groups]]
+              [charts.share(g.same_family) for g in groups]]
     for ax, values in zip(axes, shares):
         ax.errorbar(range(3), [v.value for v in values], np.hstack([charts.bar(v) for v in values]),
                     **style, capsize=2, lw=1.2)
@@ -1017,7 +1010,7 @@ failed = mine[~mine.accurate]
 overfit = failed.r2_given > ACCURATE
 print(f"{len(failed)} of {len(mine)} fail:", f"{(~overfit).sum()} found nothing that fits,",
       f"{overfit.sum()} fit the given points only;",
-      f"with the true family after all: {failed.same_family.isin([True, 'True', 1]).sum()}")
+      f"with the true family after all: {failed.same_family.sum()}")
 ones = failed[failed.answer_length > 0].sort_values("r2_given")
 ones = ones.iloc[np.unique(np.linspace(0, len(ones) - 1, 6).astype(int))] if len(ones) else ones
 lines = [(*(to_infix(tuple(text.split())) for text in (line.truth, line.answer)),

@@ -38,6 +38,7 @@ OUTPUTS = Path(os.environ.get("NSR_OUTPUTS") or ROOT / "outputs")
 REFERENCE = ROOT / "outputs" / "reference"  # the committed results; read, hardly ever written
 
 EVERY = 10.0  # seconds between two plain progress lines
+FLAGS = ("novel", "same_")  # columns of a table of answers whose names begin so are true or false
 _REPORTED = "nsr-lab numpy scipy numba sympy pandas scikit-learn torch matplotlib jupytext papermill".split()
 
 
@@ -173,9 +174,8 @@ def write_table(
 
 
 def read_table(path: Path | str) -> "pd.DataFrame":
-    """Read a table that `write_table` wrote, and remember that the current run depends on it."""
-    import pandas as pd
-
+    """Read a table that `write_table` wrote, with booleans as booleans, and remember that the current run
+    depends on it."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(
@@ -184,11 +184,35 @@ def read_table(path: Path | str) -> "pd.DataFrame":
     uses(path)
     raw = path.read_bytes()
     try:
-        return pd.read_csv(io.BytesIO(gzip.decompress(raw) if path.suffix == ".gz" else raw))
-    except (ValueError, EOFError, OSError, zlib.error) as error:
+        return table_from(gzip.decompress(raw) if path.suffix == ".gz" else raw)
+    except (ValueError, TypeError, EOFError, OSError, zlib.error) as error:
         raise ValueError(
             f"{short(path)} cannot be read as a table, it may be truncated ({error}). Delete it, and make it again."
         ) from None
+
+
+def table_from(text: bytes) -> "pd.DataFrame":
+    r"""A table from CSV, which knows no types: columns of true and false become booleans.
+
+    A failure has no answer and is neither novel nor right, so a flag that is missing there is False. Where
+    something was answered and nobody looked, a missing flag stays missing, and the others are Python's True
+    and False.
+
+    >>> table = table_from(b"answer,answer_infix,novel\nx1,x1,1.0\n,,\n")
+    >>> table.novel.dtype, table.novel.tolist()
+    (dtype('bool'), [True, False])
+    """
+    import pandas as pd
+
+    table = pd.read_csv(io.BytesIO(text))
+    if not {"answer", "answer_infix"} <= set(table):
+        return table
+    failed = table["answer"].isna() & table["answer_infix"].isna()
+    for name in table:
+        if name.startswith(FLAGS) and table[name].dtype != bool and table[name].notna().any():
+            flags = table[name].astype("boolean").mask(failed & table[name].isna(), False)
+            table[name] = flags.astype(object).where(flags.notna()) if flags.hasnans else flags.astype(bool)
+    return table
 
 
 def certificate_path(path: Path | str) -> Path:

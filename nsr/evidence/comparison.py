@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsr.book.run_records import OUTPUTS, certificate_path, clock, read_table, short
-from nsr.evidence.measuring import results_path
-from nsr.evidence.novelty import ACCURATE
+from nsr.book.run_records import OUTPUTS, certificate_path, read_table, short
+from nsr.evidence.novelty import flagged
 from nsr.evidence.paper import table as paper_table
+from nsr.evidence.reference_tables import made, results_path
 from nsr.evidence.statistics import Interval, McNemar, difference, mcnemar, paired_difference
 from nsr.evidence.verdicts import MISSING
 from nsr.formulas.equivalence import template_of
@@ -79,25 +79,10 @@ def read_rows(
     return whole.reset_index(drop=True), pd.DataFrame(sources).set_index("table")
 
 
-def flagged(rows: pd.DataFrame) -> pd.DataFrame:
-    """The lines with true or false for novel (in each sense), accurate and copied.
-
-    All of them are false for a problem without an answer. A strategy without a beam has beam size 0."""
-    flags = {name: rows[name].isin([True, "True", 1]) for name in rows if name.startswith("novel")}
-    answered = rows["answer"].notna() & (rows["answer"] != "")
-    return rows.assign(
-        beam_size=rows["beam_size"].fillna(0).astype(int),
-        **flags,
-        accurate=rows["r2"].astype(float) > ACCURATE,
-        copied=answered & ~flags["novel"],
-    )
-
-
 def _birth(path: Path) -> str:
     if not certificate_path(path).exists():
         return f"{short(path)}, without a certificate"
-    birth = json.loads(certificate_path(path).read_text())
-    return f"{birth['date'][:10]}, commit {str(birth['commit'])[:10]}, {clock(birth['seconds'])}"
+    return made(json.loads(certificate_path(path).read_text()))
 
 
 def seconds_taken(scale: str = "laptop", tables: Sequence[str] = TABLES) -> pd.DataFrame:

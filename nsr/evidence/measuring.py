@@ -1,30 +1,32 @@
-"""Measuring: a network, a strategy and a test set become rows of a tidy table, and a grid of them a file that
-survives a kill.
+"""Measuring: a network, a strategy and a test set become a row of a table, and a chapter asks for a table by
+its name (`measured`).
 
-A `Row` of the grid is one strategy on one test set with one seed: `n_problems` lines of the table. How the
-table grows: `nsr.evidence.reference_tables`.
+A `Row` is one strategy on one test set with one seed, and has a line per problem. How a table grows on disk:
+`nsr.evidence.reference_tables`.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsr.book.run_records import short
+from nsr.book.run_records import progress, short, table_from
 from nsr.data.items import ItemRecipe
 from nsr.data.problems import Problem, noisy
 from nsr.data.templates import TreeRecipe
 from nsr.data.test_sets import test_set as make_test_set
 from nsr.evidence.anytime import COLUMN, trace_of
-from nsr.evidence.novelty import ACCURATE, TrainingSet, tidy
-from nsr.evidence.reference_tables import Job, fill, read_rows, results_path, stale, table_of, weights_digest  # noqa: F401
+from nsr.evidence.novelty import ACCURATE, TrainingSet, flagged, tidy
+from nsr.evidence.practical import measure_practical
+from nsr.evidence.reference_tables import Job, fill, lines_of, made_at_once, read_records, results_path, stale
+from nsr.evidence.rows import N_POINTS, N_PROBLEMS, PRACTICAL_SETS, SEEDS, SKELETON_SETS, Row
+from nsr.evidence.scaling import measure_skeletons
 from nsr.evidence.statistics import wilson
 from nsr.formulas.equivalence import template_of
 from nsr.formulas.expressions import Template, is_valid
@@ -36,68 +38,6 @@ from nsr.search.result import Result
 
 if TYPE_CHECKING:
     import pandas as pd
-
-SEEDS = (0, 1, 2)  # of the test sets: each draws other formulas and other points
-N_PROBLEMS = 150
-N_POINTS = 100  # given to the strategy; as many fresh ones to report on
-
-
-# ----------------------------------------------------------------------------------------------------------------- one row
-
-
-@dataclass(frozen=True)
-class Row:
-    """One row of a grid. `step` asks for a snapshot of the training instead of the finished network; `first`
-    takes only so many problems of the set; `noise` is a share of y's standard deviation, on the given points;
-    `show` names options of the strategy that become columns, so that rows that differ in them can be told
-    apart."""
-
-    strategy: Strategy
-    test_set: str
-    seed: int = 0
-    n_problems: int = N_PROBLEMS
-    n_points: int = N_POINTS
-    step: int | None = None
-    budget: Budget | None = None
-    first: int | None = None
-    noise: float = 0.0
-    show: tuple[str, ...] = ()
-
-    def parameters(self, trained: Trained) -> dict[str, Any]:
-        """All that decides the numbers of this row, apart from the code."""
-        options = dataclasses.asdict(self.strategy) if dataclasses.is_dataclass(self.strategy) else {}
-        own = {
-            f.name: getattr(self, f.name)
-            for f in dataclasses.fields(self)
-            if f.name not in ("strategy", "show", "budget")
-        }
-        own = {
-            name: value for name, value in own.items() if value or name not in ("first", "noise")
-        }  # rows measured before had neither
-        budget = dataclasses.asdict(self.budget) if self.budget else None
-        return {
-            "weights": trained.name,
-            "weights_digest": weights_digest(trained, self.step),
-            "strategy": self.strategy.name,
-            "options": options,
-            **own,
-            "budget": budget,
-        }
-
-    @property
-    def label(self) -> str:
-        """The row in a few words, for the line of progress."""
-        size = getattr(self.strategy, "beam_size", None)
-        return " ".join(
-            [
-                self.strategy.name,
-                *([f"b={size}"] if size else []),
-                self.test_set,
-                f"seed {self.seed}",
-                *([f"step {self.step:,}"] if self.step is not None else []),
-                *([f"{self.noise:.0%} noise"] if self.noise else []),
-            ]
-        )
 
 
 def network_for(weights: str, kind: str = "nesymres") -> Trained:
@@ -149,7 +89,7 @@ def measure(
     n_problems: int = N_PROBLEMS,
     *,
     n_points: int = N_POINTS,
-    first: int | None = None,
+    limit: int | None = None,
     noise: float = 0.0,
     budget: Budget | None = None,
     reference: TrainingSet | None = None,
@@ -159,15 +99,15 @@ def measure(
     """One line per problem: the answer, its R² on fresh points, novelty in each sense, cost (see
     `nsr.evidence.novelty.tidy`), and ranks.
 
-    `first` searches only the first so many problems of the set; each has the line that it has among all of
+    `limit` searches only the first so many problems of the set; each has the line that it has among all of
     them. `noise` is added to the given points, the same for every strategy. `label` is shown as progress.
     More `columns` are added as constants.
     """
     reference = reference or TrainingSet.of(trained)
     rng = np.random.default_rng([seed, round(1000 * noise)])
     problems = [
-        dataclasses.replace(problem, y=noisy(problem.y, noise, rng), floor=None) if noise else problem
-        for problem in problems_of(trained, test_set, seed, n_problems, n_points)[:first]
+        replace(problem, y=noisy(problem.y, noise, rng), floor=None) if noise else problem
+        for problem in problems_of(trained, test_set, seed, n_problems, n_points)[:limit]
     ]
     results = solve_all(
         problems, strategy, trained, budget=budget, seed=seed, progress=label, reference=reference
@@ -210,74 +150,163 @@ def ranks(result: Result) -> dict[str, float]:
     return found
 
 
-# ------------------------------------------------------------------------------------------------------------ a whole grid
+# ------------------------------------------------------------------------------------------------------------ a whole table
 
 
-def measure_all(grid: Iterable[Row], path: Path, trained: Trained) -> pd.DataFrame:
+def measured(
+    name: str,
+    rows: Sequence[Row | Job] | Callable[[], pd.DataFrame],
+    networks: Trained | Mapping[str, Trained],
+    *,
+    scale: str = "laptop",
+    recompute: bool = False,
+    live: int | Sequence[Row | Job] | Callable[[], pd.DataFrame] = 6,
+    **parameters: Any,
+) -> pd.DataFrame:
+    """The table of this name with a line per problem of these very rows, got in one of three ways; a printed
+    line says in which, and when and by which commit it was measured.
+
+    read      the reference table has lines of these rows: the same parameters, and the same weights
+    measured  with `recompute`, what the reference table lacks is measured and written there
+    live      it has none of them: `live` problems of each row of the first seed are searched now (of a tiny
+              network all), or other rows that are given as `live`; nothing is kept
+
+    `networks` is one, or several by the names that rows give as `weights`. A table that has no rows of this
+    kind is made at once by a function, with its `parameters`; `live` is then a function, too.
+    """
+    networks = networks if isinstance(networks, Mapping) else {"": networks}
+    tiny = any(network.name.startswith("tiny/") for network in networks.values())
+    recompute = recompute and not tiny  # a tiny network is trained on the spot, and nothing of it is kept
+    if callable(rows):
+        (trained,) = networks.values()
+        table, about = made_at_once(name, trained, rows, scale=scale, recompute=recompute, **parameters)
+        way = "live" if table is None else "measured" if recompute else "read"
+        print(f"{name}, {way}: {about}")
+        return live() if table is None else table
+    path = results_path(name, scale, write=recompute)
+    way, before = "read", read_records(path)[1] if recompute else {}
+    if recompute:
+        measure_all(rows, path, networks)
+    table, about = lines_of(jobs_of(rows, networks), path)
+    if recompute and not before.keys() >= set(table["run"]):
+        way = "measured"
+    if table.empty:
+        way = "live"
+        if isinstance(live, int):
+            first = [row for row in rows if row.seed == rows[0].seed]
+            live = rows if tiny else [replace(row, limit=min(live, row.limit or live)) for row in first]
+        table = _live(jobs_of(live, networks), name)
+        about = f"{about}, so {len(table):,} searches were made now"
+    print(f"{name}, {way}: {about}")
+    return flagged(table)
+
+
+def _live(jobs: Sequence[Job], name: str) -> pd.DataFrame:
+    """The lines of jobs that are kept nowhere, as a table that was written and read would have them."""
+    import pandas as pd
+
+    lines = [job.lines() for job in progress(jobs, label=name) if job.comparable and job.make]
+    if not lines:
+        raise FileNotFoundError(
+            f"There is no table {name!r}, and nothing here to measure it with. Run its chapter where the network was trained."
+        )
+    return table_from(pd.concat(lines, ignore_index=True).to_csv(index=False).encode())
+
+
+def measure_all(
+    rows: Iterable[Row | Job], path: Path, networks: Trained | Mapping[str, Trained]
+) -> pd.DataFrame:
     """Measure the rows that the table at `path` does not have yet (see `nsr.evidence.reference_tables.fill`);
     returns the whole table.
 
     Test sets of other sizes are refused: shares of different problems must not be mixed in one table.
     """
-    grid = list(grid)
-    births = read_rows(path)[1]
-    old = stale(births, [row.parameters(trained) for row in grid])
-    sizes = {
-        (birth["parameters"]["n_problems"], birth["parameters"]["n_points"])
-        for run, birth in births.items()
-        if run not in old
-    }
-    if sizes - {(row.n_problems, row.n_points) for row in grid}:
+    networks = networks if isinstance(networks, Mapping) else {"": networks}
+    jobs = jobs_of(rows, networks)
+    births = read_records(path)[1]
+    old = stale(births, [job.parameters for job in jobs if job.comparable])
+    there = [birth["parameters"] for run, birth in births.items() if run not in old]
+    sizes, wanted = (
+        {(p.get("n_problems"), p["n_points"]) for p in some if "n_problems" in p}
+        for some in (there, [job.parameters for job in jobs])
+    )
+    if sizes - wanted:
         n, points = sizes.pop()
         raise ValueError(
             f"{short(path)} holds test sets of {n} problems with {points} points. Measure with these, or move the table away."
         )
+    about = {"network": networks[""].name} if "" in networks else {}
+    return fill(jobs, path, **about)
 
-    @lru_cache(maxsize=1)  # asked for only if something is measured
-    def reference() -> TrainingSet:
-        return TrainingSet.of(trained)
 
-    warm: list[Any] = []
+def jobs_of(rows: Iterable[Row | Job], networks: Mapping[str, Trained]) -> list[Job]:
+    """Rows as `nsr.evidence.reference_tables.fill` wants them; a job is one already.
 
-    def lines(row: Row) -> pd.DataFrame:
-        model = trained if row.step is None else _at(trained, row.step)
-        shown = {name: getattr(row.strategy, name) for name in row.show} | (
-            {} if row.step is None else {"step": row.step}
-        )
-        if not warm:  # what is compiled at its first use is compiled before a clock runs
-            warm.append(
-                solve_all(
-                    problems_of(model, row.test_set, n_problems=1, n_points=20),
-                    row.strategy,
-                    model,
-                    budget=Budget(candidates=20),
-                )
-            )
-        table = measure(
-            model,
-            row.strategy,
-            row.test_set,
-            row.seed,
-            row.n_problems,
-            n_points=row.n_points,
-            first=row.first,
-            noise=row.noise,
-            budget=row.budget,
-            reference=reference(),
-            **shown,
-        )
-        return table.assign(noise=row.noise) if row.noise else table
+    A network that is not among these is loaded by its name when it is wanted; its lines in a table, as those
+    of a snapshot that is not here, are known by the other parameters.
+    """
+    network = cache(lambda weights: networks.get(weights) or network_for(weights))
+    training = cache(lambda weights: TrainingSet.of(network(weights)))  # made if something is measured
+    jobs = []
+    for row in rows:
+        if isinstance(row, Row):
+            trained = networks.get(row.weights)
+            here = trained is not None and (row.step is None or row.step in trained.snapshots())
+            row = Job(row.label, row.parameters(trained), partial(_lines, row, network, training), here)
+        jobs.append(row)
+    return jobs
 
-    return fill(
-        [Job(row.label, row.parameters(trained), partial(lines, row)) for row in grid],
-        path,
-        network=trained.name,
+
+def _lines(
+    row: Row, network: Callable[[str], Trained], training: Callable[[str], TrainingSet]
+) -> pd.DataFrame:
+    """Measure one row."""
+    trained = network(row.weights)
+    if row.step is not None:
+        trained = replace(trained, network=trained.at(row.step))
+    if row.test_set in SKELETON_SETS:
+        return measure_skeletons(trained, row)
+    if row.test_set in PRACTICAL_SETS:
+        return measure_practical(trained, row, row.label)
+    _compile(row, trained)
+    columns = {name: getattr(row.strategy, name) for name in row.show}
+    columns |= {} if row.step is None else {"step": row.step}
+    table = measure(
+        trained,
+        row.strategy,
+        row.test_set,
+        row.seed,
+        row.n_problems,
+        n_points=row.n_points,
+        limit=row.limit,
+        noise=row.noise,
+        budget=row.budget,
+        reference=training(row.weights),
+        **columns,
     )
+    return table.assign(noise=row.noise) if row.noise else table
 
 
-def _at(trained: Trained, step: int) -> Trained:
-    """The trained network as it was at a snapshot."""
-    return dataclasses.replace(trained, network=trained.at(step))
+_compiled: set[str] = set()
+
+
+def _compile(row: Row, trained: Trained) -> None:
+    """What is compiled at its first use is compiled before a clock runs: by a small search of each strategy."""
+    if row.strategy.name not in _compiled:
+        _compiled.add(row.strategy.name)
+        one = problems_of(trained, row.test_set, n_problems=1, n_points=20)
+        solve_all(one, row.strategy, trained, budget=Budget(candidates=20))
+
+
+def snapshot_steps(name: str, trained: Trained, n: int | None = None, scale: str = "laptop") -> list[int]:
+    """The steps of the training that a table follows: `n` of the snapshots that are here, evenly spread, or,
+    where they are not shipped, of those in the table's record."""
+    records = read_records(results_path(name, scale))[1].values() if not trained.snapshots() else ()
+    steps = trained.snapshots() or {
+        p["step"] for p in (r["parameters"] for r in records) if p["weights"] == trained.name
+    } - {None}
+    places = np.linspace(0, len(steps) - 1, min(n or len(steps), len(steps))).round().astype(int)
+    return [sorted(steps)[i] for i in np.unique(places)]
 
 
 # ------------------------------------------------------------------------------------------------------------------- grids
@@ -317,7 +346,7 @@ def percent(flags: Iterable[Any], confidence: float = 0.95) -> str:
     >>> percent([True] * 3 + [False] * 97)
     '3 % (1–8)'
     """
-    values = [flag in (True, "True", 1) for flag in flags]
+    values = [flag == 1 for flag in flags]
     share, low, high = (100 * x for x in wilson(sum(values), len(values), confidence))
     return f"{share:.0f} % ({low:.0f}–{high:.0f})" if values else "none"
 

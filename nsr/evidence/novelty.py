@@ -11,7 +11,8 @@ constants are free. A failure is not novel in any sense and has R² = −inf.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -44,9 +45,25 @@ SENSES = ("novel", "novel_seen", "novel_functional", "novel_family")
 # -------------------------------------------------------------------------------------------------------------- novelty
 
 
+@dataclass(frozen=True)
+class Sense:
+    """One sense of novelty: an expression is new if its form is not among the `known` ones.
+
+    The known forms are made when first asked for. What is not new in the sense `within` is not new in this
+    one either; that saves the work for what was copied.
+    """
+
+    form: Callable[[Prefix], Hashable]
+    known: Callable[[], Collection[Hashable]]
+    within: str = ""
+
+
 class TrainingSet:
-    """What a network was trained on, as the sets that novelty is measured against; each is made when first
-    asked for.
+    """What a network was trained on, as the sets that novelty is measured against.
+
+    `canonical` says that the templates have their canonical form already. `only` names the senses that are
+    asked for, the others are None: families and functions of a million templates would take minutes.
+    `senses` replaces the four senses by others (`nsr.evidence.scaling` has those of skeletons).
 
     >>> training = TrainingSet([("sin", "x1"), ("add", "x1", "x2")], seen=[("mul", "C", "sin", "x1")])
     >>> training.novelty(("sin", "add", "C", "x1"))
@@ -55,15 +72,30 @@ class TrainingSet:
     {'novel': True, 'novel_seen': True, 'novel_functional': True, 'novel_family': False}
     """
 
-    def __init__(self, templates: Iterable[Template], seen: Collection[Prefix] | None = None) -> None:
-        self.templates = frozenset(template_of(tuple(template)) for template in templates)
+    def __init__(
+        self,
+        templates: Iterable[Template],
+        seen: Collection[Prefix] | None = None,
+        *,
+        canonical: bool = False,
+        only: Collection[str] = SENSES,
+        senses: Mapping[str, Sense] | None = None,
+    ) -> None:
+        self.templates = frozenset(templates if canonical else (template_of(tuple(t)) for t in templates))
         self.seen = frozenset(map(tuple, seen)) if isinstance(seen, list | tuple | set) else seen
+        self.senses: Mapping[str, Sense | None] = senses or {
+            "novel": Sense(template_of, lambda: self.templates),
+            "novel_seen": None if seen is None else Sense(tuple, lambda: self.seen),
+            "novel_functional": Sense(lambda e: function_of(template_of(e)), lambda: self.functions, "novel"),
+            "novel_family": Sense(lambda e: family(template_of(e)), lambda: self.families, "novel"),
+        } | dict.fromkeys(set(SENSES) - set(only))
         self._known: dict[Prefix, dict[str, bool | None]] = {}
 
     @classmethod
-    def of(cls, trained: Any) -> TrainingSet:
+    def of(cls, trained: Any, only: Collection[str] = SENSES) -> TrainingSet:
         """The training set of loaded weights: `TrainingSet.of(load("laptop/nesymres"))`."""
-        return cls(trained.templates, trained.seen)
+        seen = trained.seen if "novel_seen" in only else None
+        return cls(trained.templates, seen, canonical=True, only=only)
 
     @cached_property
     def functions(self) -> frozenset[str]:
@@ -74,20 +106,18 @@ class TrainingSet:
         return frozenset(family(template) for template in self.templates)
 
     def novelty(self, prefix: Prefix | None) -> dict[str, bool | None]:
-        """Whether a prefix is new, in each sense; None where the log of seen sequences is missing.
+        """Whether a prefix is new, in each sense; None where that cannot be known.
 
         What is not a valid expression is not novel in any sense."""
         if prefix is None or not is_valid(prefix):
-            return dict.fromkeys(SENSES, False)
+            return dict.fromkeys(self.senses, False)
         if prefix not in self._known:
-            template = template_of(prefix)
-            copied = template in self.templates
-            self._known[prefix] = {
-                "novel": not copied,
-                "novel_seen": None if self.seen is None else prefix not in self.seen,
-                "novel_functional": not copied and function_of(template) not in self.functions,
-                "novel_family": not copied and family(template) not in self.families,
-            }
+            new: dict[str, bool | None] = {}
+            for name, sense in self.senses.items():
+                new[name] = sense and (
+                    new.get(sense.within, True) and sense.form(prefix) not in sense.known()
+                )
+            self._known[prefix] = new
         return self._known[prefix]
 
     def share_novel(self, generated: dict[Prefix, int], sense: str = "novel") -> float:
@@ -159,6 +189,16 @@ def tidy(
             }
         )
     return pd.DataFrame(rows)
+
+
+def flagged(rows: pd.DataFrame) -> pd.DataFrame:
+    """Lines with two more flags, accurate and copied; a failure is neither. No beam size is 0."""
+    answered = rows["answer"].notna() & (rows["answer"] != "")
+    return rows.assign(
+        beam_size=rows["beam_size"].fillna(0).astype(int),
+        accurate=rows["r2"].astype(float) > ACCURATE,
+        copied=answered & ~_flags(rows["novel"]),
+    )
 
 
 def breakdown(
@@ -250,9 +290,8 @@ def novelty_table(
 
 
 def _flags(values: Iterable[Any]) -> np.ndarray:
-    """True where true; missing counts as false (a failure is not novel). Understands what CSV makes of
-    booleans."""
-    return np.array([value in (True, "True", 1) for value in values], dtype=bool)
+    """True where true; missing counts as false (a failure is not novel)."""
+    return np.array([value == 1 for value in values], dtype=bool)
 
 
 def _accurate(r2: Iterable[float], threshold: float) -> np.ndarray:

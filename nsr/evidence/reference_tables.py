@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,10 +37,12 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def results_path(name: str, scale: str = "laptop", *, write: bool = False) -> Path:
+def results_path(name: str, scale: str = "laptop", *, write: bool = False, ending: str = "csv.gz") -> Path:
     """Where a reference table lies, e.g. outputs/reference/laptop/results/beam.csv.gz; the reader's own comes
     before the committed one."""
-    places = [folder / scale / "results" / f"{name}.csv.gz" for folder in (OUTPUTS / "reference", REFERENCE)]
+    places = [
+        folder / scale / "results" / f"{name}.{ending}" for folder in (OUTPUTS / "reference", REFERENCE)
+    ]
     return places[0] if write else next((path for path in places if path.exists()), places[-1])
 
 
@@ -50,7 +53,13 @@ def weights_digest(trained: Trained, step: int | None = None) -> str:
         if step is None
         else trained.snapshots().get(step, trained.folder)
     )
-    return digest(file, trained.folder / "templates.txt.gz")
+    files = (file, trained.folder / "templates.txt.gz")
+    return _digest_of(files, tuple(path.stat().st_mtime_ns if path.is_file() else 0 for path in files))
+
+
+@lru_cache(maxsize=256)  # every row asks for the digest of its network; a file that changed has another time
+def _digest_of(files: tuple[Path, ...], times: tuple[int, ...]) -> str:
+    return digest(*files)
 
 
 # ----------------------------------------------------------------------------------------------------------------- measuring
@@ -58,50 +67,58 @@ def weights_digest(trained: Trained, step: int | None = None) -> str:
 
 @dataclass(frozen=True)
 class Job:
-    """A row that may have to be measured: `make` returns its lines, `parameters` are all that decides them,
-    apart from the code."""
+    """A row that may have to be measured.
+
+    `parameters` are all that decides its lines, apart from the code, and `make` returns them; None says that
+    nobody here can. Where the weights are not here, a table's lines are known by the other parameters alone
+    (`comparable=False`).
+    """
 
     label: str
     parameters: Mapping[str, Any]
-    make: Callable[[], pd.DataFrame]
+    make: Callable[[], pd.DataFrame] | None
+    comparable: bool = True
 
     @property
     def run(self) -> str:
         return digest(to_json(self.parameters))
 
+    def lines(self) -> pd.DataFrame:
+        """The measured lines. Ctrl-C ends a search with the best so far, and that is no result."""
+        made = self.make()
+        if (made["stopped"] == "interrupted").any():
+            raise KeyboardInterrupt
+        return made.assign(run=self.run)
 
-def fill(jobs: Iterable[Job], path: Path, *, exactly: bool = False, **about: Any) -> pd.DataFrame:
+
+def fill(jobs: Iterable[Job], path: Path, **about: Any) -> pd.DataFrame:
     """Do the jobs whose lines the table at `path` does not have yet, writing it after each; returns the whole
     table.
 
-    The commit is in a row's certificate but does not count: a row is not measured again because of it. Rows
-    made with other weights of the same name are dropped, and with `exactly` all that is no job; else they
-    stay. Several processes may fill one table together.
+    The commit is in a row's record but does not count: a row is not measured again because of it. Rows made
+    with other weights of the same name are dropped; all others stay. Several processes may fill one table
+    together.
     """
     import pandas as pd
 
-    wanted = {job.run: job for job in jobs}
-    table, births = read_rows(path)
-    old = stale(births, [job.parameters for job in wanted.values()]) | (
-        set(births) - set(wanted) if exactly else set()
-    )
-    left, now = [run for run in wanted if run not in set(table["run"])], [""]
-    for run in progress(left, label=path.name.split(".")[0], note=lambda: now[0]):
-        if run in set(read_rows(path)[0]["run"]):
+    jobs = list(jobs)
+    table, births = read_records(path)
+    old = stale(births, [job.parameters for job in jobs if job.comparable])
+    there = recorded(jobs, births)
+    left, now = [job for job in jobs if job.make and there[job.run] not in set(table["run"])], [""]
+    for job in progress(left, label=path.name.split(".")[0], note=lambda: now[0]):
+        if job.run in set(read_records(path)[0]["run"]):
             continue  # another process has measured it by now
-        job, start = wanted[run], time.perf_counter()
-        now[0] = job.label
-        lines = job.make().assign(run=run)
-        if (lines["stopped"] == "interrupted").any():
-            raise KeyboardInterrupt  # Ctrl-C ends a search with the best so far, and that is no result
+        start, now[0] = time.perf_counter(), job.label
+        lines = job.lines()
         certificate = birth_certificate(job.parameters, None, round(time.perf_counter() - start, 2))
         with locked(path):
-            table, births = read_rows(path)  # again: others may have written
+            table, births = read_records(path)  # again: others may have written
             births = {known: birth for known, birth in births.items() if known not in old}
-            births[run] = {
+            births[job.run] = {
                 key: certificate[key] for key in ("parameters", "commit", "dirty", "date", "seconds")
             }
-            kept = table[table["run"].isin(births) & (table["run"] != run)]
+            kept = table[table["run"].isin(births) & (table["run"] != job.run)]
             whole = pd.concat([part for part in (kept, lines) if len(part)], ignore_index=True)
             seconds = round(sum(birth["seconds"] for birth in births.values()), 2)
             about_all = birth_certificate(
@@ -109,18 +126,6 @@ def fill(jobs: Iterable[Job], path: Path, *, exactly: bool = False, **about: Any
             ) | {"rows": births}
             write_table(whole, path, about_all, held=True)
     return read_table(path)
-
-
-def read_rows(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table so far and the births of its rows; the certificate is written first, so every line has one."""
-    import pandas as pd
-
-    has_certificate = path.exists() and certificate_path(path).exists()
-    births = json.loads(certificate_path(path).read_text()).get("rows", {}) if has_certificate else {}
-    if not births:  # nothing yet, or a table that was made in another way
-        return pd.DataFrame(columns=["run"]), {}
-    table = read_table(path)
-    return table[table["run"].isin(births)], births
 
 
 def stale(births: Mapping[str, Any], present: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -137,29 +142,61 @@ def stale(births: Mapping[str, Any], present: Iterable[Mapping[str, Any]]) -> se
 # ------------------------------------------------------------------------------------------------------------------- reading
 
 
-def table_of(path: Path, trained: Trained) -> pd.DataFrame | None:
-    """The table at `path` if it was made with these very weights, else None; says in a line what it is."""
-    name = path.name.split(".")[0]
-    if not path.exists():
-        print(f"{name}: there is no table yet")
-        return None
-    birth = json.loads(certificate_path(path).read_text())
-    made_with = (
-        [row["parameters"] for row in birth["rows"].values()] if "rows" in birth else [birth["parameters"]]
-    )
-    if {known["weights_digest"] for known in made_with if known.get("step") is None} != {
-        weights_digest(trained)
-    }:
-        print(f"{name}: made with other weights; not used")
-        return None
+def read_records(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The table so far and the records of its rows; a record is written first, so every line has one."""
+    import pandas as pd
+
+    has_record = path.exists() and certificate_path(path).exists()
+    births = json.loads(certificate_path(path).read_text()).get("rows", {}) if has_record else {}
+    if not births:  # nothing yet, or a table that was made in another way
+        return pd.DataFrame(columns=["run"]), {}
     table = read_table(path)
-    print(
-        f"{name}: {len(table):,} lines, {birth['date'][:10]}, commit {str(birth['commit'])[:10]}, {clock(birth['seconds'])}"
+    return table[table["run"].isin(births)], births
+
+
+def recorded(jobs: Iterable[Job], births: Mapping[str, Any]) -> dict[str, str | None]:
+    """The run of a table that holds the lines of each job, by the job's run; None where it has none."""
+    alike = {_but_weights(birth["parameters"]): run for run, birth in births.items()}
+    return {
+        job.run: job.run
+        if job.run in births
+        else None
+        if job.comparable
+        else alike.get(_but_weights(job.parameters))
+        for job in jobs
+    }
+
+
+def _but_weights(parameters: Mapping[str, Any]) -> str:
+    return to_json({key: value for key, value in parameters.items() if key != "weights_digest"})
+
+
+def lines_of(jobs: Sequence[Job], path: Path) -> tuple[pd.DataFrame, str]:
+    """The lines of these very jobs that the table at `path` has, and a sentence on them: when and by which
+    commit they were measured, and which are missing, or why there are none."""
+    table, births = read_records(path)
+    there = recorded(jobs, births)
+    table = table[table["run"].isin(there.values())].reset_index(drop=True)
+    used = [births[run] for run in births if run in set(table["run"])]
+    if not used:
+        alike = {_but_weights(birth["parameters"]) for birth in births.values()}
+        foreign = any(_but_weights(job.parameters) in alike for job in jobs)
+        why = "was made with other weights" if foreign else "has none of these rows"
+        return table, f"the table {why}" if births else "there is no table yet"
+    missing = [job.label for job in jobs if there[job.run] not in set(table["run"])]
+    return table, f"{len(table):,} lines, {made(*used)}" + ("; missing: " + ", ".join(missing)) * bool(
+        missing
     )
-    return table
 
 
-def small_table(
+def made(*births: Mapping[str, Any]) -> str:
+    """When, by which commit (the last) and in how much time something was made, from its records."""
+    last = max(births, key=lambda birth: birth["date"])
+    spent = sum(birth["seconds"] for birth in births)
+    return f"{last['date'][:10]}, commit {str(last['commit'])[:10]}, {clock(spent)}"
+
+
+def made_at_once(
     name: str,
     trained: Trained,
     make: Callable[[], pd.DataFrame],
@@ -167,13 +204,22 @@ def small_table(
     scale: str = "laptop",
     recompute: bool = False,
     **parameters: Any,
-) -> pd.DataFrame | None:
-    """A table that is made at once, <name>.csv beside the others: with `recompute` made and written; None if
-    it is not there."""
-    path = results_path(name, scale, write=recompute).with_name(f"{name}.csv")
+) -> tuple[pd.DataFrame | None, str]:
+    """A table without rows of its own, <name>.csv beside the others, made and written with `recompute`; with
+    the sentence of `lines_of`. None if it is not there, or was made with other weights or parameters."""
+    path = results_path(name, scale, write=recompute, ending="csv")
+    about = {"weights": trained.name, "weights_digest": weights_digest(trained), **parameters}
     if recompute:
-        about = {"weights": trained.name, "weights_digest": weights_digest(trained), **parameters}
         with timed(birth_certificate(about, parameters.get("seed"))) as certificate:
             table = make()
         write_table(table, path, certificate)
-    return table_of(path, trained)
+    if not path.exists():
+        return None, "there is no table yet"
+    birth = json.loads(certificate_path(path).read_text())
+    known = birth["parameters"]
+    if known.get("weights_digest") != about["weights_digest"]:
+        return None, "the table was made with other weights"
+    if not about.items() <= known.items():
+        return None, "the table was made with other parameters"
+    table = read_table(path)
+    return table, f"{len(table):,} lines, {made(birth)}"

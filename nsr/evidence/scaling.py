@@ -8,11 +8,8 @@ published: there a perfect copy is the right answer.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
-from pathlib import Path
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,10 +17,11 @@ import numpy as np
 from nsr.book.run_records import digest
 from nsr.data.problems import Problem
 from nsr.data.skeleton_tables import N_POINTS, distinct, make_tables, skeleton_stream
-from nsr.evidence.novelty import TrainingSet, tidy
-from nsr.evidence.reference_tables import Job, fill, weights_digest
+from nsr.evidence.novelty import Sense, TrainingSet, tidy
+from nsr.evidence.rows import SKELETON_SETS as TEST_SETS
+from nsr.evidence.rows import Row
 from nsr.evidence.statistics import mcnemar, wilson
-from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, is_valid
+from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix
 from nsr.formulas.skeletons import bare, simplified
 from nsr.network.checkpoints import Trained
 from nsr.numbers import random_streams
@@ -34,7 +32,6 @@ from nsr.search.strategies.greedy import Greedy
 if TYPE_CHECKING:
     import pandas as pd
 
-TEST_SETS = ("new_skeletons", "new_tables")
 SENSES = (
     "novel_constants",
     "novel",
@@ -78,44 +75,25 @@ def function_of(skeleton: Prefix) -> str:
     return digest(" ".join("0" if abs(v) < 1e-12 else f"{v:.4e}" if np.isfinite(v) else "-" for v in values))
 
 
-class SkeletonSet(TrainingSet):
+def skeleton_set(skeletons: Iterable[Prefix]) -> TrainingSet:
     """A training set of skeletons E*; an answer is simplified before it is looked up, so that another
-    spelling is no discovery.
+    spelling is no discovery. It is new with its constants, without (the paper's two definitions), and as
+    functions.
 
-    >>> training = SkeletonSet([("mul", "C", "exp", "x1")])
+    >>> training = skeleton_set([("mul", "C", "exp", "x1")])
     >>> [name for name, new in training.novelty(("add", "C", "exp", "x1")).items() if new]
     ['novel_constants', 'novel_functional_constants']
     """
-
-    def __init__(self, skeletons: Iterable[Prefix]) -> None:
-        self.seen = frozenset(simplified(tuple(skeleton)) for skeleton in skeletons)
-        self.templates = frozenset(map(bare, self.seen))
-        self._known = {}
-
-    @cached_property
-    def functions(self) -> frozenset[str]:
-        return frozenset(map(function_of, self.templates))
-
-    @cached_property
-    def functions_with_constants(self) -> frozenset[str]:
-        return frozenset(map(function_of, self.seen))
-
-    def novelty(self, prefix: Prefix | None) -> dict[str, bool]:
-        """Whether an answer is new: with its constants, without (the paper's two definitions), and as
-        functions."""
-        if prefix is None or not is_valid(prefix):
-            return dict.fromkeys(SENSES, False)
-        if prefix not in self._known:
-            skeleton, template = simplified(prefix), bare(prefix)
-            with_constants, without = skeleton not in self.seen, template not in self.templates
-            self._known[prefix] = {
-                "novel_constants": with_constants,
-                "novel": without,
-                "novel_functional_constants": with_constants
-                and function_of(skeleton) not in self.functions_with_constants,
-                "novel_functional": without and function_of(template) not in self.functions,
-            }
-        return self._known[prefix]
+    seen = frozenset(simplified(tuple(skeleton)) for skeleton in skeletons)
+    templates = frozenset(map(bare, seen))
+    functions = [cache(lambda known=known: frozenset(map(function_of, known))) for known in (seen, templates)]
+    senses = (
+        Sense(simplified, lambda: seen),
+        Sense(bare, lambda: templates),
+        Sense(lambda e: function_of(simplified(e)), functions[0], within="novel_constants"),
+        Sense(lambda e: function_of(bare(e)), functions[1], within="novel"),
+    )
+    return TrainingSet(templates, seen, canonical=True, senses=dict(zip(SENSES, senses)))
 
 
 # -------------------------------------------------------------------------------------------------------------------- problems
@@ -172,85 +150,48 @@ def _problems(
 # ----------------------------------------------------------------------------------------------------------------- measurement
 
 
-@dataclass(frozen=True)
-class Measure:
-    """One row of the experiment: a network (or a snapshot of it) on one test set."""
-
-    trained: Trained
-    test_set: str = "new_skeletons"
-    step: int | None = None
-    seed: int = 0
-    n: int = N_PROBLEMS
-
-    def parameters(self, known: str) -> dict:
-        weights = {"weights": self.trained.name, "weights_digest": weights_digest(self.trained, self.step)}
-        return {
-            **weights,
-            "test_set": self.test_set,
-            "step": self.step,
-            "seed": self.seed,
-            "n": self.n,
-            "known": known,
-        }
-
-    @property
-    def label(self) -> str:
-        return f"{self.trained.name} {self.test_set}" + ("" if self.step is None else f" step {self.step:,}")
-
-    def table(self, known: Collection[Prefix]) -> pd.DataFrame:
-        """One line per problem, with novelty in every sense and whether the answer is the truth (with
-        constants, without)."""
-        trained, training = self.trained, SkeletonSet(self.trained.templates)
-        problems = problems_of(
-            self.test_set, known if self.test_set == "new_skeletons" else trained.templates, self.n, self.seed
+def measure_skeletons(trained: Trained, row: Row) -> pd.DataFrame:
+    """One line per problem of a row, with novelty in every sense and whether the answer is the truth (with
+    constants, without)."""
+    training = skeleton_set(trained.templates)
+    known = row.known if row.test_set == "new_skeletons" else trained.templates
+    problems = problems_of(row.test_set, known, row.n_problems, row.seed, row.n_points)[: row.limit]
+    results = solve_all(problems, row.strategy, trained, seed=row.seed, reference=training)
+    answers = [result.answer and result.answer.prefix for result in results]
+    written = [next(iter(result.generated), ()) for result in results]  # also what is undefined at the points
+    truths = [problem.truth for problem in problems]
+    s = trained.settings
+    step = s["steps"] if row.step is None else row.step
+    return (
+        tidy(results, training, test_set=row.test_set)
+        .drop(columns=["same_template", "same_family"])
+        .assign(
+            items=s["items"],
+            skeletons=len(training.seen),
+            step=step,
+            epoch=round(step * s["batch"] / s["items"], 2),
+            same_skeleton=[a is not None and simplified(a) == t for a, t in zip(answers, truths)],
+            same_structure=[a is not None and bare(a) == bare(t) for a, t in zip(answers, truths)],
+            truth_novel=[training.novelty(t)["novel"] for t in truths],
+            written=[" ".join(w) for w in written],
+            **{f"written_{sense}": [training.novelty(w)[sense] for w in written] for sense in SENSES[:2]},
         )
-        if self.step is not None:
-            trained = dataclasses.replace(trained, network=trained.at(self.step))
-        results = solve_all(problems, Greedy(), trained, seed=self.seed, reference=training)
-        answers = [result.answer and result.answer.prefix for result in results]
-        written = [
-            next(iter(result.generated), ()) for result in results
-        ]  # also where it is undefined at the points
-        truths = [problem.truth for problem in problems]
-        s = trained.settings
-        step = s["steps"] if self.step is None else self.step
-        return (
-            tidy(results, training, test_set=self.test_set)
-            .drop(columns=["same_template", "same_family"])
-            .assign(
-                items=s["items"],
-                skeletons=len(training.seen),
-                step=step,
-                epoch=round(step * s["batch"] / s["items"], 2),
-                same_skeleton=[a is not None and simplified(a) == t for a, t in zip(answers, truths)],
-                same_structure=[a is not None and bare(a) == bare(t) for a, t in zip(answers, truths)],
-                truth_novel=[training.novelty(t)["novel"] for t in truths],
-                written=[" ".join(w) for w in written],
-                **{f"written_{sense}": [training.novelty(w)[sense] for w in written] for sense in SENSES[:2]},
-            )
-        )
-
-
-def measure_all(rows: Iterable[Measure], path: Path, known: Collection[Prefix]) -> pd.DataFrame:
-    """Measure the rows that the table at `path` does not hold yet (see `nsr.evidence.reference_tables.fill`);
-    returns the table of these rows.
-
-    `known` are the skeletons of the largest training set: the same test problems for all networks.
-    """
-    name = digest(*sorted(map(" ".join, known)))
-    return fill(
-        [Job(row.label, row.parameters(name), partial(row.table, known)) for row in rows], path, exactly=True
     )
 
 
-def size_rows(networks: Sequence[Trained], **options) -> list[Measure]:
-    """Every size on both test sets."""
-    return [Measure(trained, test_set, **options) for trained in networks for test_set in TEST_SETS]
+def size_rows(names: Iterable[str], known: Collection[Prefix], **options) -> list[Row]:
+    """The networks of several sizes, by name, on both test sets; `known` are the skeletons of the largest
+    training set, so that all networks have the same new ones."""
+    return [_row(test_set, name, known, **options) for name in names for test_set in TEST_SETS]
 
 
-def epoch_rows(trained: Trained, **options) -> list[Measure]:
-    """Every snapshot of one network on new skeletons."""
-    return [Measure(trained, step=step, **options) for step in sorted(trained.snapshots())]
+def epoch_rows(name: str, steps: Iterable[int], known: Collection[Prefix], **options) -> list[Row]:
+    """Snapshots of one network on new skeletons."""
+    return [_row("new_skeletons", name, known, step=step, **options) for step in steps]
+
+
+def _row(test_set: str, weights: str, known: Collection[Prefix], **options) -> Row:
+    return Row(Greedy(), test_set, weights=weights, known=frozenset(known), n_points=N_POINTS, **options)
 
 
 # --------------------------------------------------------------------------------------------------------------------- reading

@@ -10,6 +10,6 @@ __getattr__, __dir__, __all__ = door(
     __name__,
     {
         "estimator": "NSRegressor",
-        "baselines": "BASELINES OURS as_prefix available measure_same_time",
+        "baselines": "BASELINES OURS as_prefix available same_time",
     },
 )

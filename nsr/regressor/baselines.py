@@ -14,19 +14,19 @@ import math
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nsr.book.run_records import progress
-from nsr.data.practical_sets import practical_set
 from nsr.data.problems import Problem
-from nsr.evidence.practical import PracticalRow, job_of
-from nsr.evidence.reference_tables import Job, fill, weights_digest
+from nsr.evidence.measuring import jobs_of
+from nsr.evidence.practical import practical_problems
+from nsr.evidence.reference_tables import Job, weights_digest
+from nsr.evidence.rows import Row
 from nsr.formulas.expressions import CONSTANT, Valued, is_valid
 from nsr.formulas.parsing import parse
 from nsr.network.checkpoints import Trained
@@ -159,26 +159,30 @@ def measure_baselines(
     return pd.DataFrame(rows)
 
 
-def measure_same_time(
-    rows: Iterable[PracticalRow], path: Path, networks: Mapping[str, Trained], names: list[str] | None = None
-) -> pd.DataFrame:
-    """Each row, whose budget is some seconds per problem, and then NSRegressor with its network and the
-    baselines, with these problems and seconds, all on one core."""
-    jobs = []
+def same_time(
+    rows: Iterable[Row], networks: Mapping[str, Trained], names: Collection[str] | None = None
+) -> list[Job]:
+    """Each row, whose budget is some seconds per problem, then NSRegressor with its network and the
+    baselines, with these problems and seconds, all on one core.
+
+    A baseline that is not installed (not among `names`) cannot be run, but its lines can be read.
+    """
+    jobs, names = [], available() if names is None else names
     for row in rows:
-        ours = job_of(row, networks[row.weights])
+        trained = networks[row.weights]
+        (ours,) = jobs_of([row], networks)
         jobs.append(replace(ours, make=partial(_on_one_core, ours.make)))
         about = {name: getattr(row, name) for name in ("test_set", "noise", "n_points", "limit")}
-        about["seconds"] = row.budget.seconds
-        made_with = {OURS: (row.weights, weights_digest(networks[row.weights]))}
-        # Another version's numbers are dropped.
-        made_with |= {name: (name, importlib.metadata.version(name)) for name in names or available()}
-        for name, (weights, digest) in made_with.items():
-            known = {"strategy": name, "seed": row.seed, **about}
-            known |= {"weights": weights, "weights_digest": digest}
-            make = partial(_lines, name, row, str(networks[row.weights].folder))
-            jobs.append(Job(f"{name} {row.test_set}", known, partial(_on_one_core, make)))
-    return fill(jobs, path)
+        about |= {"seed": row.seed, "seconds": row.budget.seconds}
+        for name in (OURS, *BASELINES):
+            runs = name == OURS or name in names
+            # The digest of a baseline is its version: another version's numbers are dropped.
+            version = importlib.metadata.version(name) if runs and name != OURS else ""
+            weights, digest = (row.weights, weights_digest(trained)) if name == OURS else (name, version)
+            known = {"strategy": name, **about, "weights": weights, "weights_digest": digest}
+            make = partial(_on_one_core, partial(_lines, name, row, str(trained.folder))) if runs else None
+            jobs.append(Job(f"{name} {row.test_set}", known, make, comparable=runs))
+    return jobs
 
 
 def _on_one_core(make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -193,15 +197,13 @@ def _on_one_core(make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         torch.set_num_threads(threads)
 
 
-def _lines(name: str, row: PracticalRow, weights: str) -> pd.DataFrame:
-    problems = practical_set(
-        row.test_set,
-        seed=row.seed,
-        n_points=row.n_points,
-        n_fresh=row.n_points,
-        noise=row.noise,
-        limit=row.limit,
-    )
+def _lines(name: str, row: Row, weights: str) -> pd.DataFrame:
     return measure_baselines(
-        problems, row.budget.seconds, row.seed, [name], weights, test_set=row.test_set, noise=row.noise
+        practical_problems(row),
+        row.budget.seconds,
+        row.seed,
+        [name],
+        weights,
+        test_set=row.test_set,
+        noise=row.noise,
     )

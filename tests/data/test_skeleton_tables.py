@@ -26,6 +26,7 @@ from nsr.data.skeleton_tables import (
     training_set,
 )
 from nsr.evidence import scaling
+from nsr.evidence.measuring import measure_all
 from nsr.formulas.expressions import (
     ARITY,
     CONSTANT,
@@ -395,7 +396,7 @@ def test_it_trains_and_goes_on_where_it_stopped_bit_for_bit(tiny, tmp_path: Path
 
 
 def test_novelty_in_every_sense_is_nested():
-    training = scaling.SkeletonSet(SKELETONS[::2])
+    training = scaling.skeleton_set(SKELETONS[::2])
     counts = dict.fromkeys(scaling.SENSES, 0)
     for skeleton in SKELETONS:
         new = training.novelty(skeleton)
@@ -407,7 +408,7 @@ def test_novelty_in_every_sense_is_nested():
     assert counts["novel_constants"] > counts["novel"] > 0
     assert not any(training.novelty(None).values()) and not any(training.novelty(("add", "x1")).values())
     respelled = ("mul", "mul", "x1", "C", "x1")
-    assert not scaling.SkeletonSet([("mul", "C", "sq", "x1")]).novelty(respelled)["novel_constants"]
+    assert not scaling.skeleton_set([("mul", "C", "sq", "x1")]).novelty(respelled)["novel_constants"]
 
 
 def test_new_skeletons_are_new_and_new_tables_are_not(tiny):
@@ -429,12 +430,13 @@ def test_new_skeletons_are_new_and_new_tables_are_not(tiny):
 
 def test_the_experiment_is_written_once_and_read_again(tiny, tmp_path):
     path = tmp_path / "t4sr_scaling.csv.gz"
-    rows = scaling.size_rows([tiny], n=6) + scaling.epoch_rows(tiny, n=6)[:1]
-    table = scaling.measure_all(rows[:2], path, tiny.templates)
+    networks, known, few = {tiny.name: tiny}, tiny.templates, {"n_problems": 6}
+    rows = scaling.size_rows(networks, known, **few) + scaling.epoch_rows(tiny.name, [3], known, **few)
+    table = measure_all(rows[:2], path, networks)
     before = path.read_bytes()
     assert len(table) == 12 and set(table.test_set) == set(scaling.TEST_SETS) and set(table["items"]) == {48}
-    assert len(scaling.measure_all(rows[:2], path, tiny.templates)) == 12 and path.read_bytes() == before
-    table = scaling.measure_all(rows, path, tiny.templates)
+    assert len(measure_all(rows[:2], path, networks)) == 12 and path.read_bytes() == before
+    table = measure_all(rows, path, networks)
     assert len(table) == 18 and set(table.epoch) == {0.5, 2.0}
     leak = table[table.test_set == "new_tables"]
     assert not leak.truth_novel.any()

@@ -6,17 +6,19 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 import sympy
 import torch
 
-from nsr.book.run_records import certificate_path, read_table
+from nsr.book.run_records import REFERENCE, certificate_path, read_table
 from nsr.data.problems import Problem
 from nsr.data.templates import TreeRecipe, training_draws
 from nsr.evidence import measuring, reference_tables
-from nsr.evidence.measuring import Row, measure, measure_all, problems_of, ranks, share_with_rank
+from nsr.evidence.measuring import measure, measure_all, problems_of, ranks, share_with_rank, snapshot_steps
 from nsr.evidence.novelty import TrainingSet
-from nsr.evidence.reference_tables import results_path
+from nsr.evidence.reference_tables import Job, results_path
+from nsr.evidence.rows import Row
 from nsr.formulas.expressions import SIMPLIFIED
 from nsr.network.checkpoints import Seen, export, load_folder
 from nsr.network.model import Config, Network
@@ -79,7 +81,7 @@ def test_not_included_is_not_included(trained):
 
 
 def test_the_first_problems_have_the_lines_they_have_among_all(trained, measured):
-    part = measure(trained, BeamSearch(4, max_len=8), "not_included", 1, first=2, **FEW)
+    part = measure(trained, BeamSearch(4, max_len=8), "not_included", 1, limit=2, **FEW)
     same = [
         name for name in measured.columns if name not in ("seconds", "trace", "log_prob")
     ]  # the trace has seconds in it, too
@@ -140,7 +142,7 @@ def test_a_row_with_noise_is_a_row_of_its_own_and_is_judged_on_clean_points(
     trained, measured, monkeypatch, tmp_path
 ):
     plain = Row(BeamSearch(4, max_len=8), "not_included", 1, **FEW)
-    noisy = dataclasses.replace(plain, noise=0.1, first=3)
+    noisy = dataclasses.replace(plain, noise=0.1, limit=3)
     assert not {"noise", "first"} & set(plain.parameters(trained)), (
         "tables measured before there was noise keep their rows"
     )
@@ -240,3 +242,117 @@ def test_results_are_read_from_the_readers_own_place_first(tmp_path, monkeypatch
     own.parent.mkdir(parents=True)
     own.touch()
     assert results_path("no such table") == own
+
+
+# ---- the one call -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(trained, tmp_path, monkeypatch, counted):
+    """A project whose tables lie in `tmp_path`; a call asks for the rows of the table `beam`."""
+    for place in ("OUTPUTS", "REFERENCE"):
+        monkeypatch.setattr(reference_tables, place, tmp_path / place)
+
+    def ask(rows=GRID, network=trained, **options):
+        return measuring.measured("beam", rows, network, **options)
+
+    return ask
+
+
+def test_a_table_is_read_and_only_what_it_lacks_is_measured(table, counted, capsys):
+    assert len(table(GRID[:1], recompute=True)) == 4 and len(counted[0]) == 1
+    assert "beam, measured: 4 lines, 20" in capsys.readouterr().out
+    part = table(GRID[:3])
+    said = capsys.readouterr().out
+    assert len(part) == 4 and len(counted[0]) == 1 and "missing: beam b=2 baseline seed 1, " in said
+    assert said.startswith("beam, read: 4 lines, 20") and ", commit " in said
+    whole = table(GRID[:3], recompute=True)
+    assert len(whole) == 12 and len(counted[0]) == 3
+    assert table(GRID[1:2]).equals(whole[whole.run == whole.run[4]].reset_index(drop=True))
+    assert len(counted[0]) == 3, "reading measures nothing"
+    capsys.readouterr()
+    assert len(table(GRID[:3], recompute=True)) == 12 and len(counted[0]) == 3
+    assert capsys.readouterr().out.startswith("beam, read: ")
+
+
+def test_without_a_table_a_few_problems_of_the_first_seed_are_searched_and_nothing_is_kept(
+    table, counted, capsys, tmp_path, trained
+):
+    lines = table(live=2)
+    assert "beam, live: there is no table yet, so 4 searches were made now" in capsys.readouterr().out
+    assert len(lines) == 4 and set(lines.seed) == {0} and set(lines.length_penalty) == {0.0, 1.0}
+    assert not list(tmp_path.rglob("*.csv*"))
+    tiny = dataclasses.replace(trained, name="tiny/newborn")
+    assert len(table(network=tiny, live=2, recompute=True)) == 16  # all of it, and recompute keeps nothing
+    assert not list(tmp_path.rglob("*.csv*"))
+    table(GRID[:1], recompute=True)
+    other = [dataclasses.replace(row, n_problems=3) for row in GRID[:1]]
+    assert len(table(other, live=3)) == 3 and "the table has none of these rows" in capsys.readouterr().out
+    assert len(table(GRID[:1], live=[GRID[1]])) == 4 and table(other, live=[GRID[1]]).seed.tolist() == [1] * 4
+
+
+def test_lines_of_other_weights_are_refused(table, tmp_path, capsys):
+    table(GRID[:1], recompute=True)
+    other = newborn(tmp_path / "other", 1)
+    assert len(table(GRID[:1], other, live=1)) == 1
+    assert "made with other weights, so 1 searches were made now" in capsys.readouterr().out
+
+
+def test_what_is_not_shipped_is_known_by_the_other_parameters(table, trained, tmp_path, monkeypatch, capsys):
+    """A snapshot or a network that made a table need not be here to read the table."""
+    (snapshots := trained.folder / "snapshots").mkdir()
+    (snapshots / "step-7.safetensors").write_bytes((trained.folder / "weights.safetensors").read_bytes())
+    rows = [dataclasses.replace(GRID[0], step=7), dataclasses.replace(GRID[1], weights=trained.name)]
+    try:
+        assert snapshot_steps("beam", trained) == [7]
+        made = table(rows, {"": trained, trained.name: trained}, recompute=True)
+    finally:
+        for file in (snapshots / "step-7.safetensors", snapshots):
+            file.unlink() if file.is_file() else file.rmdir()
+    assert snapshot_steps("beam", trained) == [7], "the record knows what was followed"
+    assert table(rows, trained).equals(made) and table(rows, trained, recompute=True).equals(made)
+    with pytest.raises(FileNotFoundError, match="No weights for 'test/absent'"):
+        table([dataclasses.replace(GRID[0], weights="test/absent")], trained, recompute=True)
+    with pytest.raises(FileNotFoundError, match="nothing here to measure it with"):
+        table([dataclasses.replace(GRID[0], step=8)], trained)
+
+
+def test_flags_are_booleans_and_a_failure_is_neither_novel_nor_accurate(table, trained, capsys):
+    lines = measure(trained, BeamSearch(2, max_len=6), "baseline", **FEW)
+    lines.loc[0, ["answer", "answer_infix", "r2"]] = ["", "", -math.inf]  # a failure in a table of long ago,
+    lines["novel"] = lines["novel"].astype(object)
+    lines.loc[0, "novel"] = None  # which left its novelty open
+    lines["novel_family"] = None  # and nobody looked at this
+    known = {"weights": trained.name, "weights_digest": "?", "n": 1}
+    job = Job("old", known, lambda: lines)
+    for found in (table([job], recompute=True), table([job])):
+        assert found.novel.dtype == found.same_template.dtype == found.accurate.dtype == bool
+        assert not found.loc[0, ["novel", "accurate", "copied"]].any()
+        assert found.novel_family.isna().all()
+        assert found.novel[1:].tolist() == lines.novel[1:].tolist()
+
+
+def test_a_table_made_at_once_is_made_read_or_live(table, trained, capsys, tmp_path):
+    made = []
+
+    def make():
+        made.append(1)
+        return pd.DataFrame({"value": [1.5]})
+
+    few = pd.DataFrame({"value": [0.5]})
+    assert table(make, live=lambda: few, seed=3).equals(few) and not made
+    assert "beam, live: there is no table yet" in capsys.readouterr().out
+    assert table(make, live=lambda: few, seed=3, recompute=True).value.tolist() == [1.5]
+    assert table(make, live=lambda: few, seed=3).value.tolist() == [1.5] and len(made) == 1
+    assert table(make, live=lambda: few, seed=4).equals(few)
+    assert table(make, newborn(tmp_path / "other", 1), live=lambda: few, seed=3).equals(few)
+    assert capsys.readouterr().out.count("made with other") == 2
+
+
+@pytest.mark.parametrize(
+    "path", sorted((REFERENCE / "laptop" / "results").glob("*.json")), ids=lambda p: p.stem
+)
+def test_the_names_of_the_runs_follow_from_their_parameters(path):
+    """If this changed, no row of the reference tables would be found any more."""
+    for run, record in json.loads(path.read_text()).get("rows", {}).items():
+        assert Job("", record["parameters"], None).run == run

@@ -15,8 +15,10 @@ from nsr.data.practical_sets import BLACK_BOX, PMLB, SETS, TESTSETS, black_box_d
 from nsr.data.problems import Problem
 from nsr.data.rescaling import Units, unit
 from nsr.data.templates import TreeRecipe, draw_templates
-from nsr.evidence import practical
-from nsr.evidence.practical import PracticalRow, measure_grid, read_grid
+from nsr.evidence import measuring
+from nsr.evidence.measuring import jobs_of, measure_all
+from nsr.evidence.reference_tables import lines_of
+from nsr.evidence.rows import Row
 from nsr.formulas.expressions import FULL, variables
 from nsr.numbers.evaluation import evaluate, r2_score
 from nsr.regressor import baselines
@@ -236,33 +238,32 @@ def test_a_limit_takes_evenly_spread_problems_and_at_most_all():
 def test_the_table_survives_and_is_not_measured_twice(tmp_path, monkeypatch):
     trained, path = tiny_full(), tmp_path / "practical.csv.gz"
     grid = [
-        PracticalRow(BeamSearch(2), name, "tiny/full", n_points=30, limit=3, noise=noise)
+        Row(BeamSearch(2), name, weights="tiny/full", n_points=30, limit=3, noise=noise)
         for name, noise in (("feynman", 0.0), ("feynman", 0.1), ("only_five_variables_nc", 0.0))
     ]
-    table = measure_grid(grid, path, {"tiny/full": trained})
+    table = measure_all(grid, path, {"tiny/full": trained})
     assert len(table) == 9 and set(table["test_set"]) <= set(SETS) and table["run"].nunique() == 3
     assert {"r2", "r2_given", "r2_short", "novel", "seconds", "noise"} <= set(table.columns)
-    monkeypatch.setattr(practical, "measure_practical", lambda *a, **k: pytest.fail("measured twice"))
-    assert len(measure_grid(grid, path, {"tiny/full": trained})) == 9
+    monkeypatch.setattr(measuring, "measure_practical", lambda *a, **k: pytest.fail("measured twice"))
+    assert len(measure_all(grid, path, {"tiny/full": trained})) == 9
 
 
-def test_a_grid_is_read_by_what_decides_its_rows(tmp_path, capsys):
+def test_a_grid_is_read_by_what_decides_its_rows(tmp_path):
     networks, path = {"tiny/full": tiny_full()}, tmp_path / "practical.csv.gz"
     one, other = (
-        PracticalRow(BeamSearch(2), "feynman", "tiny/full", n_points=30, limit=2, seed=seed)
-        for seed in (0, 1)
+        Row(BeamSearch(2), "feynman", weights="tiny/full", n_points=30, limit=2, seed=seed) for seed in (0, 1)
     )
-    assert read_grid([one], path, networks) is None and "no table of these weights" in capsys.readouterr().out
-    measure_grid([one], path, networks)
-    both = read_grid([one, other], path, networks)
-    assert len(both) == 2 and "missing: beam feynman" in capsys.readouterr().out
-    assert read_grid([other], path, networks) is None
+    table, said = lines_of(jobs_of([one], networks), path)
+    assert table.empty and said == "there is no table yet"
+    measure_all([one], path, networks)
+    both, said = lines_of(jobs_of([one, other], networks), path)
+    assert len(both) == 2 and said.endswith("missing: tiny/full beam b=2 feynman seed 1")
+    table, said = lines_of(jobs_of([other], networks), path)
+    assert table.empty and said == "the table has none of these rows"
 
 
 def test_baselines_get_the_same_problems_and_seconds_and_are_kept(tmp_path, monkeypatch):
-    row = PracticalRow(
-        BeamSearch(2), "feynman", "tiny/full", n_points=30, limit=2, budget=Budget(seconds=0.5)
-    )
+    row = Row(BeamSearch(2), "feynman", weights="tiny/full", n_points=30, limit=2, budget=Budget(seconds=0.5))
     networks, path = {"tiny/full": tiny_full()}, tmp_path / "against.csv.gz"
     asked = []
     monkeypatch.setattr(
@@ -273,23 +274,27 @@ def test_baselines_get_the_same_problems_and_seconds_and_are_kept(tmp_path, monk
             "mean",
         ),
     )
-    monkeypatch.setattr(baselines.importlib.metadata, "version", lambda name: "1.0")
-    table = baselines.measure_same_time([row], path, networks, ["gplearn"])
+    version = ["1.0"]
+    monkeypatch.setattr(baselines.importlib.metadata, "version", lambda name: version[0])
+
+    def jobs(names=("gplearn",), row=row):
+        return baselines.same_time([row], networks, names)
+
+    table = measure_all(jobs(), path, networks)
     assert asked == [("NSRegressor", 0.5)] * 2 + [("gplearn", 0.5)] * 2
     assert table.strategy.tolist() == ["beam"] * 2 + ["NSRegressor"] * 2 + ["gplearn"] * 2
     assert table.problem.tolist() == 3 * table.problem.tolist()[:2] and (table.r2[2:] < 0.01).all()
-    assert (
-        len(baselines.measure_same_time([row], path, networks, ["gplearn"])) == 6 and len(asked) == 4
-    )  # nothing twice
-    assert (
-        len(read_grid([row], path, networks, ["gplearn"])) == 4 and len(read_grid([row], path, networks)) == 2
-    )
-    measure_grid([three := dataclasses.replace(row, limit=3)], path, networks)
-    assert set(read_grid([three], path, networks, ["gplearn"]).strategy) == {
+    assert len(measure_all(jobs(), path, networks)) == 6 and len(asked) == 4  # nothing twice
+    assert len(lines_of(jobs_of([row], networks), path)[0]) == 2
+    table, said = lines_of(jobs([]), path)  # gplearn is not installed any more: its lines are still there
+    assert len(table) == 6 and said.endswith("missing: pyoperon feynman")
+    three = dataclasses.replace(row, limit=3)
+    measure_all([three], path, networks)
+    assert set(lines_of(jobs(row=three), path)[0].strategy) == {
         "beam"
-    }  # it was not given these problems
-    monkeypatch.setattr(baselines.importlib.metadata, "version", lambda name: "2.0")
-    baselines.measure_same_time([row], path, networks, ["gplearn"])
+    }  # others were not given these problems
+    version[0] = "2.0"
+    measure_all(jobs(), path, networks)
     assert asked[4:] == [("gplearn", 0.5)] * 2  # another version, other numbers
 
 

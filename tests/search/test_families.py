@@ -18,7 +18,7 @@ from test_engine import problems, summary
 from nsr.data.items import TemplateBank, sample_items
 from nsr.data.problems import Problem
 from nsr.data.templates import draw_templates, sample_templates
-from nsr.evidence.measuring import Row
+from nsr.evidence.rows import Row
 from nsr.formulas.constant_places import ALWAYS, saturate
 from nsr.formulas.equivalence import canonical, family, template_of
 from nsr.formulas.expressions import FULL, SIMPLIFIED, TRANSFORMER4SR, is_valid
@@ -508,7 +508,7 @@ def test_a_row_of_a_grid(strategy):
     from types import SimpleNamespace
     from unittest.mock import patch
 
-    with patch("nsr.evidence.measuring.weights_digest", lambda *a: "0"):
+    with patch("nsr.evidence.rows.weights_digest", lambda *a: "0"):
         parameters = Row(strategy, "baseline").parameters(SimpleNamespace(name="fake"))
     assert json.loads(json.dumps(parameters))["options"]["price"] == 2.0
 

@@ -15,7 +15,7 @@ from test_engine import problems, summary
 from test_tpsr import Recorded
 
 from nsr.data.problems import Problem
-from nsr.evidence.measuring import Row
+from nsr.evidence.rows import Row
 from nsr.formulas.editing import last_leaf, n_operators
 from nsr.formulas.equivalence import is_reduced, template_of
 from nsr.formulas.expressions import FULL, SIMPLIFIED
@@ -233,7 +233,7 @@ def test_noise_is_not_fitted():
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=IDS)
 def test_a_row_of_a_grid(strategy):
-    with patch("nsr.evidence.measuring.weights_digest", lambda *a: "0"):
+    with patch("nsr.evidence.rows.weights_digest", lambda *a: "0"):
         row = Row(strategy, "baseline", budget=Budget(candidates=50))
         assert (
             json.loads(json.dumps(row.parameters(SimpleNamespace(name="fake"))))["strategy"] == strategy.name

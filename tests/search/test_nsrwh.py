@@ -13,7 +13,7 @@ from nsr.data.hints import ROOM, Complexity, HintError, Negative, Positive, Symm
 from nsr.data.problems import Problem
 from nsr.data.templates import TreeRecipe, training_draws
 from nsr.data.test_sets import test_set
-from nsr.evidence.measuring import Row
+from nsr.evidence.rows import Row
 from nsr.formulas.equivalence import strip
 from nsr.formulas.expressions import SIMPLIFIED
 from nsr.network.model import Config, Network
