@@ -172,8 +172,9 @@ def same_time(
         trained = networks[row.weights]
         (ours,) = jobs_of([row], networks)
         jobs.append(replace(ours, make=partial(_on_one_core, ours.make)))
-        about = {name: getattr(row, name) for name in ("test_set", "noise", "n_points", "limit")}
-        about |= {"seed": row.seed, "seconds": row.budget.seconds}
+        # The order of the keys is part of a run's name in the tables.
+        about = {name: getattr(row, name) for name in ("seed", "test_set", "noise", "n_points", "limit")}
+        about["seconds"] = row.budget.seconds
         for name in (OURS, *BASELINES):
             runs = name == OURS or name in names
             # The digest of a baseline is its version: another version's numbers are dropped.
