@@ -363,23 +363,8 @@ def _weights(**weights: float) -> tuple[tuple[Token, float], ...]:
 
 
 SIMPLIFIED = Vocabulary("SIMPLIFIED", _weights(add=10, sub=5, mul=0, sin=4, cos=4, tan=4, exp=4), 5)
-_OF_FULL = _weights(
-    add=10,
-    sub=5,
-    mul=10,
-    div=5,
-    pow2=4,
-    pow3=2,
-    pow4=1,
-    pow5=1,
-    sqrt=4,
-    log=1,
-    exp=4,
-    sin=4,
-    cos=4,
-    tan=4,
-    asin=2,
-)
+_OF_FULL = _weights(add=10, sub=5, mul=10, div=5, pow2=4, pow3=2, pow4=1, pow5=1)
+_OF_FULL += _weights(sqrt=4, log=1, exp=4, sin=4, cos=4, tan=4, asin=2)
 FULL = Vocabulary("FULL", _OF_FULL, 5)
 _OF_TRANSFORMER4SR = _weights(add=4, mul=6, cos=1, sin=1, log=2, exp=2, neg=0, inv=3, sqrt=2, sq=2, cb=0)
 TRANSFORMER4SR = Vocabulary("TRANSFORMER4SR", _OF_TRANSFORMER4SR, 6)
