@@ -12,9 +12,8 @@ from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 
-if (
-    "PYTEST_XDIST_WORKER" in os.environ
-):  # the workers share the cores: one thread each, also in what they start
+# the workers share the cores: one thread each, also in what they start
+if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS", "NUMBA")})
 
 # Files that execute notebooks, train networks or start processes, the longest first.
@@ -31,13 +30,8 @@ SLOW = (
     "test_tiny_networks",
     "test_contributing",
 )
-SPREAD = (
-    "test_notebooks",
-    "test_sweeps",
-    "test_faults",
-    "test_training",
-    "test_tiny_networks",
-)  # a test of these waits for no other of its file
+# a test of these waits for no other of its file
+SPREAD = ("test_notebooks", "test_sweeps", "test_faults", "test_training", "test_tiny_networks")
 
 # The suite shares its cores with others, so no example is ever failed for being slow; and a failure can be
 # seen again.

@@ -23,12 +23,8 @@ ABOUT_THE_DEVICE = {
 }
 INTO_ARRAYS = (Tensor.numpy, Tensor.__array__)
 MOVES = (Tensor.to, Tensor.cpu, Tensor.cuda)
-ACROSS_DEVICES = (
-    *MOVES,
-    Tensor.copy_,
-    Tensor.data.__set__,
-    torch._has_compatible_shallow_copy_type,
-)  # the last two are of `module.to`
+# the last two are of `module.to`
+ACROSS_DEVICES = (*MOVES, Tensor.copy_, Tensor.data.__set__, torch._has_compatible_shallow_copy_type)
 
 
 def tensors_in(value: object) -> list[Tensor]:

@@ -65,10 +65,8 @@ def test_kill_9_while_a_table_is_written_leaves_a_whole_one(tmp_path: Path):
         writer.communicate()
         found = read_table(table)
         assert (found.n == len(found)).all() and len(found) >= previous + 1
-        assert pd.read_json(certificate_path(table), typ="series")["n"] in (
-            len(found),
-            len(found) + 1,
-        )  # the certificate is written first
+        # the certificate is written first
+        assert pd.read_json(certificate_path(table), typ="series")["n"] in (len(found), len(found) + 1)
         previous = len(found)
 
 
@@ -335,9 +333,8 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> Path:
 )
 def test_no_weights_are_ever_executed(name: str, network: Path, tmp_path: Path):
     sprung, folder = tmp_path / "sprung", tmp_path / "network"
-    with pytest.raises(
-        Exception
-    ):  # the trap works: PyTorch's own loader springs it, when it is told to trust the file
+    # the trap works: PyTorch's own loader springs it, when it is told to trust the file
+    with pytest.raises(Exception):
         torch.save(Trap(sprung), tmp_path / "a.pt")
         torch.load(tmp_path / "a.pt", weights_only=False).no_such_thing
     assert sprung.exists()

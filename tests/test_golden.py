@@ -34,9 +34,8 @@ def test_templates_and_items_are_drawn_as_they_were():
     assert {key: now[key] for key in now if key.startswith("templates")} == {
         key: before[key] for key in before if key.startswith("templates")
     }
-    assert (
-        now.keys() == before.keys()
-    )  # the points of an item are floats, and another processor may round one of them differently
+    # the points of an item are floats, and another processor may round one of them differently
+    assert now.keys() == before.keys()
 
 
 def test_verdicts_are_what_they_were():

@@ -15,14 +15,8 @@ from packaging.utils import canonicalize_name
 
 pytestmark = pytest.mark.static
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-BROUGHT = {
-    "sklearn",
-    "yaml",
-    "IPython",
-    "traitlets",
-    "pygments",
-    "llvmlite",
-}  # other names, or parts of a declared package that it always brings
+# other names, or parts of a declared package that it always brings
+BROUGHT = {"sklearn", "yaml", "IPython", "traitlets", "pygments", "llvmlite"}
 SOURCES = sorted([*(ROOT / "nsr").rglob("*.py"), *(ROOT / "notebooks").glob("*.py")])
 
 

@@ -22,9 +22,8 @@ import psutil
 
 from nsr.book.run_records import OUTPUTS, PACKAGE, ROOT, atomic_write, clock
 
-LONGEST_SOCKET_FOLDER = (
-    60  # a Unix socket's path may have about 100 characters, and Jupyter's own part takes 40
-)
+# a Unix socket's path may have about 100 characters, and Jupyter's own part takes 40
+LONGEST_SOCKET_FOLDER = 60
 
 
 def execute(

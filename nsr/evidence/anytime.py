@@ -92,9 +92,8 @@ def share_at(
     hits, n = np.zeros(len(spent)), 0
     for trace in map(read_trace, traces):
         n += 1
-        place = (
-            np.searchsorted(trace[:, at], spent, side="right") - 1
-        )  # the last change before the money was gone; −1: none
+        # the last change before the budget was spent; −1: there was none
+        place = np.searchsorted(trace[:, at], spent, side="right") - 1
         flags = trace[:, 4] == 1 if what == "novel" else trace[:, 3] > level
         hits += np.append(flags, False)[place]  # −1 reads the False at the end
     return hits / max(1, n)

@@ -25,12 +25,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Name = tuple[str, int]
-CELLS = {
-    (True, True): ORANGE,
-    (True, False): "#F5D9A8",
-    (False, True): BLUE,
-    (False, False): LIGHT,
-}  # (novel, accurate) → colour
+# (novel, accurate) → colour
+CELLS = {(True, True): ORANGE, (True, False): "#F5D9A8", (False, True): BLUE, (False, False): LIGHT}
 CELL_NAMES = {
     (True, True): f"novel, $R^2 > {ACCURATE}$",
     (True, False): "novel only",
@@ -169,9 +165,8 @@ def draw_tradeoff(
             )
             if has_traces(part) or (cost, what) == ("candidates", "accurate"):
                 first = max(part[cost].min() / 4, 1e-4) if cost == "seconds" else 1
-                grid = np.geomspace(
-                    first, max(part[cost].max(), 2 * first), 60
-                )  # to the end of the longest search
+                # to the end of the longest search
+                grid = np.geomspace(first, max(part[cost].max(), 2 * first), 60)
                 known = (
                     share_at(part.trace, grid, cost, what)
                     if has_traces(part)

@@ -27,15 +27,8 @@ from nsr.formulas.equivalence import template_of
 if TYPE_CHECKING:
     import pandas as pd
 
-TABLES = (
-    "beam",
-    "tpsr",
-    "gvs",
-    "nsrwh",
-    "families",
-    "families_gvs",
-    "local",
-)  # the tables of chapters 05 to 08 and 13
+# the tables of chapters 05 to 08 and 13
+TABLES = ("beam", "tpsr", "gvs", "nsrwh", "families", "families_gvs", "local")
 KEY = ["test_set", "seed", "problem", "truth"]
 ROW = ["strategy", "beam_size"]
 
@@ -64,9 +57,8 @@ def read_rows(
             f"Nothing was measured yet at the scale {scale!r}. Run: python -m nsr sweep params/sweeps/{sweep}.yaml --scale {scale}"
         )
     whole = pd.concat(found.values(), ignore_index=True)
-    origin = (
-        whole["source"] + " " + whole["run"].astype(str)
-    )  # a row was measured in one place, and there in one way
+    # a row was measured in one place, and there in one way
+    origin = whole["source"] + " " + whole["run"].astype(str)
     whole = whole[
         origin == origin.groupby([whole[name] for name in (*ROW, "test_set", "seed")]).transform("first")
     ]

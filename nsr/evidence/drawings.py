@@ -214,9 +214,8 @@ def draw_pool(ax: Axes, log: Sequence[Iteration], truth: Prefix = (), shown: int
                     mew=0.4,
                 )
     ax.set_yticks(range(len(trees)), [to_infix(tree) for tree in trees], fontsize=7)
-    own = {
-        truth[i:j] for i in range(len(truth)) for j in range(i + 1, len(truth) + 1)
-    }  # a subtree is a slice
+    # a subtree is a slice
+    own = {truth[i:j] for i in range(len(truth)) for j in range(i + 1, len(truth) + 1)}
     for label, tree in zip(ax.get_yticklabels(), trees):
         label.set_color(RED if tree in own else INK)
     ax.set(xlabel="iteration t")

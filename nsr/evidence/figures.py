@@ -23,14 +23,8 @@ BLUE, SKY, GREEN, YELLOW, ORANGE, RED, PINK = (
     "#CC79A7",
 )
 
-WINE, VIOLET, LILAC, TEAL, SAND, BROWN = (
-    "#882255",
-    "#6A51A3",
-    "#B39DDB",
-    "#44AA99",
-    "#BBAA55",
-    "#8C5A2B",
-)  # for close relatives
+# for close relatives
+WINE, VIOLET, LILAC, TEAL, SAND, BROWN = ("#882255", "#6A51A3", "#B39DDB", "#44AA99", "#BBAA55", "#8C5A2B")
 
 STRATEGIES: dict[str, tuple[str, str]] = {  # strategy → colour, marker; the same in every notebook
     "beam": (BLUE, "o"),

@@ -29,15 +29,8 @@ from nsr.search.result import Result
 if TYPE_CHECKING:
     import pandas as pd
 
-THRESHOLDS = (
-    0.5,
-    0.9,
-    0.95,
-    0.99,
-    0.999,
-    0.9999,
-    0.99999,
-)  # the paper prints 0.9999 twice; the last is meant to be 0.99999
+# the paper prints 0.9999 twice; the last is meant to be 0.99999
+THRESHOLDS = (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
 ACCURATE = 0.99
 SENSES = ("novel", "novel_seen", "novel_functional", "novel_family")
 

@@ -78,9 +78,8 @@ def table() -> pd.DataFrame:
     )
 
 
-PAPER_N: int = _content()[
-    "problems"
-]  # behind each row: three times 150, less a few that seem to have been dropped
+# behind each row: three times 150, less a few that seem to have been dropped
+PAPER_N: int = _content()["problems"]
 PAPER_BEAM = rows("beam")
 
 

@@ -32,12 +32,8 @@ from nsr.search.strategies.greedy import Greedy
 if TYPE_CHECKING:
     import pandas as pd
 
-SENSES = (
-    "novel_constants",
-    "novel",
-    "novel_functional_constants",
-    "novel_functional",
-)  # with constants, without; as functions
+# with constants, without; as functions
+SENSES = ("novel_constants", "novel", "novel_functional_constants", "novel_functional")
 PARTS = (30, 12, 5, 2, 1)  # the largest set divided by each
 PAPER = {"novel_constants": 12.0, "novel": 6.0}  # "less than" so many per cent at 1.5M, of 300 problems
 N_PROBLEMS = 300
@@ -124,9 +120,8 @@ def _problems(
         if test_set == "new_skeletons"
         else drawn()
     )
-    tables = make_tables(
-        stream, 2 * n, 1, random_streams.SCALING_PROBLEMS + seed, 2 * n_points
-    )  # some are constant on one half
+    # some are constant on one half
+    tables = make_tables(stream, 2 * n, 1, random_streams.SCALING_PROBLEMS + seed, 2 * n_points)
     found = []
     for index, c, points in zip(tables.skeleton, tables.constants, tables.points):
         (X, y), (X_fresh, y_fresh) = (

@@ -115,9 +115,8 @@ class Sample:
         """(draws, terms): sums of the lines that were drawn, each as often as its template and its network."""
         cells = np.zeros((len(parts), self.network.max() + 1, self.template.max() + 1))  # (K, G, T)
         np.add.at(cells, (slice(None), self.network, self.template), parts)
-        networks, templates = (
-            times_drawn(n, seed, 2 * stream + i) for i, n in enumerate(cells.shape[1:])
-        )  # (draws, G), (draws, T)
+        # (draws, G), (draws, T)
+        networks, templates = (times_drawn(n, seed, 2 * stream + i) for i, n in enumerate(cells.shape[1:]))
         return np.einsum("dg,kgd->dk", networks, cells @ templates.T)
 
 

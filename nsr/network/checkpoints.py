@@ -163,19 +163,16 @@ def make_config(values: Mapping[str, Any]) -> Config:
     kinds = {
         field.name: type(field.default) if field.default is not MISSING else int for field in fields(Config)
     }
-    for (
-        name,
-        value,
-    ) in values.items():  # a file must not make us reserve all memory before its tensors are looked at
+    # a file must not make us reserve all memory before its tensors are looked at
+    for name, value in values.items():
         most = LAYERS if name.endswith(("_layers", "_blocks")) else SIZE
         least = 0 if name in ("encoder_feedforward", "hint_vocabulary") else 1
         if type(value) is not kinds[name] or kinds[name] is int and not least <= value <= most:
             raise CheckpointError(
                 f"The checkpoint's network has {name} = {value!r}, which is nothing that a network has."
             )
-    return Config(
-        **{"bias": True, **values}
-    )  # the first networks were trained before this size existed, with biases
+    # the first networks were trained before this size existed, with biases
+    return Config(**{"bias": True, **values})
 
 
 class _WithoutDraws(TorchFunctionMode):

@@ -75,12 +75,10 @@ def _distributed(objective: nn.Module, place: Place, compile: str) -> nn.Module:
                 from torch._inductor.cpp_builder import get_cpp_compiler
 
                 get_cpp_compiler()  # raises where there is none
-            torch._dynamo.config.suppress_errors = (
-                True  # what cannot be compiled at the first call runs as it is
-            )
-            objective = torch.compile(
-                objective, dynamic=True
-            )  # lengths and numbers of points change from batch to batch
+            # what cannot be compiled at the first call runs as it is
+            torch._dynamo.config.suppress_errors = True
+            # lengths and numbers of points change from batch to batch
+            objective = torch.compile(objective, dynamic=True)
         except Exception as error:  # compilation is only for speed
             print(f"Not compiled, going on without: {str(error).splitlines()[0]}", flush=True)
     if place.world > 1:
@@ -124,9 +122,8 @@ class Learner:
         (first, gradients), (second, others) = self.halves.map(
             lambda half: self._half(half, scale, bf16), halves
         )
-        torch.set_num_threads(
-            self.threads
-        )  # what a thread sets holds for itself and for threads that start later
+        # what a thread sets holds for itself and for threads that start later
+        torch.set_num_threads(self.threads)
         for parameter, gradient, other in zip(self.parameters, gradients, others):
             parameter.grad = None if gradient is None else gradient.add_(other)
         return first + second

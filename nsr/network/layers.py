@@ -57,9 +57,8 @@ class SetAttention(nn.Module):
     ):
         super().__init__()
         self.heads, self.post = heads, norm == "post"
-        self.scale = (
-            width if self.post else width // heads
-        ) ** -0.5  # the published softmax divides by √h, not by √(h/H)
+        # the published softmax divides by √h, not by √(h/H)
+        self.scale = (width if self.post else width // heads) ** -0.5
         self.query = nn.Linear(query_width, width, bias)
         self.source = nn.Linear(source_width, 2 * width, bias)  # keys and values in one product
         act = ACTIVATIONS[activation]
@@ -186,9 +185,8 @@ class MixBlock(nn.Module):
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         y = self.mix(x.flatten(-2))  # (B, P, h)
         y = self.out(attend(*self.qkv(y if self.post else self.norm(y)).chunk(3, -1), self.heads, mask))
-        x = x + (F.dropout(y, self.dropout, self.training) if self.dropout else y).unsqueeze(
-            2
-        )  # (B, P, C, h)
+        # (B, P, C, h)
+        x = x + (F.dropout(y, self.dropout, self.training) if self.dropout else y).unsqueeze(2)
         return self.norm(x) if self.post else x
 
 
@@ -222,9 +220,8 @@ class GridPooling(nn.Module):
         return self.norm((x if mask is None else x * mask.view(len(x), -1, 1, 1)).amax(1))
 
 
-SelfAttention = Callable[
-    [Tensor, Tensor, Tensor], Tensor
-]  # queries, keys, values of the new tokens → mixed values
+# queries, keys, values of the new tokens → mixed values
+SelfAttention = Callable[[Tensor, Tensor, Tensor], Tensor]
 CrossAttention = Callable[[Tensor], Tensor]  # queries → mixed values of the memory
 
 

@@ -43,9 +43,8 @@ class Config:
     encoder_blocks: int = 2  # ISAB blocks
     inducing: int = 16  # m, inducing points per ISAB
     seeds: int = 16  # S, vectors that leave the encoder
-    encoder_feedforward: int = (
-        0  # hidden units after each set attention; 0 = one layer of `width`, as published
-    )
+    # hidden units after each set attention; 0 = one layer of `width`, as published
+    encoder_feedforward: int = 0
     decoder_layers: int = 3
     feedforward: int = 512  # hidden units in the decoder
     positions: int = 64  # longest token sequence, prompt included
@@ -102,17 +101,15 @@ class State:
     """What the decoder remembers between two steps for R rows (beams) over N problems. Made by `prefill`,
     consumed by `step`."""
 
-    memory: tuple[
-        tuple[Tensor, Tensor], ...
-    ]  # per layer, keys and values of the memory (N, S, h), shared by a problem's rows
+    # per layer, keys and values of the memory (N, S, h), shared by a problem's rows
+    memory: tuple[tuple[Tensor, Tensor], ...]
     cache: Tensor  # (layers, 2, R, capacity, h) keys and values of past tokens
     column: int  # columns of the cache in use, the same for all rows
     position: Tensor  # (R,) position of the next token of each row
     visible: Tensor | None  # (R, capacity) which columns are real tokens; None if all in use are
     problem: Tensor  # (R,) row → index into memory
-    slot: (
-        Tensor | None
-    )  # (R,) place of each row in the (N, width) table of rows by problem; None if row order is that table
+    # (R,) place of each row in the (N, width) table of rows by problem; None if row order is that table
+    slot: Tensor | None
     table: tuple[int, int]  # its shape (N, rows of the largest problem)
 
     def select(self, index: Tensor) -> State:
@@ -121,9 +118,8 @@ class State:
         if len(index) == len(self.problem) and torch.equal(self.problem[index], self.problem):
             return self._exchange(index)
         used = self.column + 1
-        capacity = min(
-            self.cache.shape[3], -(-used // 8) * 8
-        )  # no need to copy columns far beyond the next token
+        # no need to copy columns far beyond the next token
+        capacity = min(self.cache.shape[3], -(-used // 8) * 8)
         visible = None if self.visible is None else self.visible[index]
         cache = self.cache[:, :, :, :capacity].index_select(2, index)
         return _grouped(
@@ -333,9 +329,8 @@ class Network(nn.Module):
         keys = tuple(layer.memory_keys(memory) for layer in self.layers)
         state = _grouped(State(keys, cache, first, before + lengths, visible, problem, None, (0, 0)))
         place = before[:, None] + torch.arange(longest, device=tokens.device)  # (R, L)
-        x = self.tokens(tokens) + self.positions(
-            place.clamp(max=self.config.positions - 1)
-        )  # (R, L, h); only padding lies beyond
+        # (R, L, h); only padding lies beyond
+        x = self.tokens(tokens) + self.positions(place.clamp(max=self.config.positions - 1))
         x = self._advance(x, state)
         last = x[torch.arange(rows, device=x.device), lengths - 1]  # (R, h)
         return self.output(self.norm(last)), replace(state, column=first + longest)

@@ -14,11 +14,8 @@ from torch import Tensor, nn
 
 from nsr.network.model import Network
 
-NEWTON_SCHULZ = (
-    3.4445,
-    -4.7750,
-    2.0315,
-)  # quintic with the steepest slope at zero: singular values land in about [0.7, 1.2]
+# quintic with the steepest slope at zero: singular values land in about [0.7, 1.2]
+NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
 
 def orthogonalise(matrices: Tensor, iterations: int = 5) -> Tensor:
@@ -83,9 +80,8 @@ class Muon(torch.optim.Optimizer):
     def step(self, closure=None):
         group = self.param_groups[0]
         for (shape, members), momentum in zip(self.stacks, self.buffers):
-            gradient = torch.cat(
-                [weight.grad.view(parts, *shape) for weight, parts in members]
-            )  # (N, rows, columns)
+            # (N, rows, columns)
+            gradient = torch.cat([weight.grad.view(parts, *shape) for weight, parts in members])
             momentum.mul_(group["momentum"]).add_(gradient)
             update = orthogonalise(gradient.add_(momentum, alpha=group["momentum"]), group["iterations"])
             rate = group["lr"] * math.sqrt(max(1.0, shape[0] / shape[1]))

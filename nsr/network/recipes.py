@@ -82,17 +82,8 @@ class Training:
     threads: int = 0  # of PyTorch; 0 = as found
 
 
-FREE = {
-    "steps",
-    "epochs",
-    "decay",
-    "save_every",
-    "snapshots",
-    "device",
-    "precision",
-    "compile",
-    "threads",
-}  # may change when a run is resumed
+# may change when a run is resumed
+FREE = {"steps", "epochs", "decay", "save_every", "snapshots", "device", "precision", "compile", "threads"}
 _DERIVED = {"vocabulary", "n_variables"}  # of the network, known from the data
 
 

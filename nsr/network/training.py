@@ -115,9 +115,8 @@ class Run:
             pad_to=4 if wants_compiling(t.compile, place.device) else 1, rank=place.rank, world=place.world,
         )  # fmt: skip
         self.progress = Progress()
-        if (
-            t.start_from and found.has_seen
-        ):  # what the first training showed has been seen, if its log came along
+        # what the first training showed has been seen, if its log came along
+        if t.start_from and found.has_seen:
             self.progress.shown = found.seen.as_counts()
         self.learn = Learner(Objective(self.network), place, t.compile)
 
@@ -152,10 +151,8 @@ class Run:
         if not path.exists():
             return
         found, about = checkpoints.read(path)
-        now, before = (
-            self.settings.flat(),
-            Settings().flat() | about.get("settings", {}),
-        )  # a setting it did not have yet had its default
+        # a setting it did not have yet had its default
+        now, before = (self.settings.flat(), Settings().flat() | about.get("settings", {}))
         for key in sorted(now.keys() | before.keys()):
             if key not in FREE and now.get(key) != before.get(key):
                 raise CheckpointError(
@@ -324,9 +321,8 @@ def train(
             raise
         finally:
             batches.close()
-            torch.set_flush_denormal(
-                False
-            )  # whoever called us may want to fit something with small numbers next
+            # whoever called us may want to fit something with small numbers next
+            torch.set_flush_denormal(False)
         if place.rank == 0 and run.progress.step == t.steps:
             return run.finish()
     return None

@@ -19,9 +19,8 @@ from numba import njit
 from nsr.numbers.compiling import COMPILE
 from nsr.numbers.interpreter import run, run_tangents, stack_size
 
-UNDEFINED = (
-    1e100  # loss of one point without a finite value: worse than any fit, and fewer such points are better
-)
+# loss of one point without a finite value: worse than any fit, and fewer such points are better
+UNDEFINED = 1e100
 ITERATIONS = 50  # at most, in one descent
 
 # What is fitted: program (L,), X (D, P), y (P,), which constants are solved for and which are searched (K,)

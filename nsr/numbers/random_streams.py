@@ -35,7 +35,6 @@ SKELETON_POINTS = 20_261  # nsr.evidence.scaling
 
 # ---- training
 DROPOUT = 1_000_003  # nsr.network.training: the units dropped at a step; torch's generator, times the step
-BOOLEAN_TRAINING = (
-    7  # nsr.theory.experiment: formulas to learn from; as small as a user's seed, for no reason
-)
+# nsr.theory.experiment: formulas to learn from; as small as a user's seed, for no reason
+BOOLEAN_TRAINING = 7
 BOOLEAN_TESTS = 20_240_101  # nsr.theory.experiment: formulas to be judged

@@ -44,15 +44,10 @@ if TYPE_CHECKING:
     import sympy
 
 DEFAULT_STRATEGY = "local"  # the best in our own comparison at equal candidates (chapters 09 and 13)
-BEAM_SIZES = {
-    "beam": 50,
-    "tpsr": 1,
-    "gvs+tpsr": 1,
-}  # of strategies given by name; 5 for all others, as in that comparison
-NETWORKS = {
-    "plain": ("laptop/full", "laptop/nesymres"),
-    "gvs": ("laptop/full-gvs", "laptop/gvs"),
-}  # the first that is there
+# of strategies given by name; 5 for all others, as in that comparison
+BEAM_SIZES = {"beam": 50, "tpsr": 1, "gvs+tpsr": 1}
+# the first that is there
+NETWORKS = {"plain": ("laptop/full", "laptop/nesymres"), "gvs": ("laptop/full-gvs", "laptop/gvs")}
 LISTED = 100  # candidates in equations_: so many of the best fits and of the shortest descriptions
 PLAINER = 5  # of the latter are tried with fewer constants and functions
 SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search

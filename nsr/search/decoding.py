@@ -138,9 +138,8 @@ def read(
     """Let the network read token ids, each with its row of the memory, and perhaps a past: logits (J, V), its
     state, and lengths (J,)."""
     lengths = torch.tensor([len(ids) for ids in inputs])
-    tokens = torch.nn.utils.rnn.pad_sequence(
-        [torch.tensor(ids) for ids in inputs], batch_first=True
-    )  # (J, L); <pad> is 0
+    # (J, L); <pad> is 0
+    tokens = torch.nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in inputs], batch_first=True)
     more = {"past": past} if any(kept is not None for kept in past) else {}
     return *network.prefill(memory, tokens, lengths, torch.tensor(rows), **more), lengths
 

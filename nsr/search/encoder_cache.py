@@ -52,9 +52,8 @@ class Memories:
         training."""
         shown = [np.linspace(0, len(p.y) - 1, min(len(p.y), MAX_POINTS)).astype(int) for p, _ in items]
         longest = max(map(len, shown))
-        points = np.zeros(
-            (len(items), longest, self.vocabulary.n_variables + 1), dtype=np.float32
-        )  # (B, P, D+1)
+        # (B, P, D+1)
+        points = np.zeros((len(items), longest, self.vocabulary.n_variables + 1), dtype=np.float32)
         mask = np.zeros((len(items), longest), dtype=bool)
         for i, ((problem, _), index) in enumerate(zip(items, shown)):
             points[i, : len(index), : problem.n_variables] = problem.X[index]

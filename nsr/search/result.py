@@ -41,9 +41,8 @@ class Result:
     seconds: float  # on the wall
     processor: float  # seconds of all cores together
     stopped: str = ""  # why the search ended early; empty if it did not
-    reference: Any = field(
-        default=None, repr=False
-    )  # training set with a method novelty(prefix); see nsr.evidence.novelty
+    # training set with a method novelty(prefix); see nsr.evidence.novelty
+    reference: Any = field(default=None, repr=False)
 
     @classmethod
     def of(

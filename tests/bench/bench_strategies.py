@@ -41,9 +41,8 @@ def main() -> None:
         print("no prompted network here: NSR-gvs runs on the plain one")
     problems = test_set("not_included", plain.templates, n=options.problems)
     for network in (plain, prompted):
-        solve_all(
-            problems[:2], GVS(TPSR(), iterations=2), network
-        )  # compile, and draw the random expressions
+        # compile, and draw the random expressions
+        solve_all(problems[:2], GVS(TPSR(), iterations=2), network)
 
     T = options.iterations
     runs: list[tuple[str, object, Trained]] = [

@@ -42,9 +42,8 @@ def model_flop(c: Config, batch: int, points: int, tokens: int) -> float:
         return project + 2 * queries * sources * h + feed
 
     total = 0 if c.norm == "post" else points * bits * h
-    no_gradient = (
-        points * bits * (3 * h if c.norm == "post" else h)
-    )  # queries, keys and values of the first block, or the embedding
+    # queries, keys and values of the first block, or the embedding
+    no_gradient = points * bits * (3 * h if c.norm == "post" else h)
     for block in range(c.encoder_blocks):
         width = bits if c.norm == "post" and block == 0 else h
         total += set_attention(m, points, h, width, shared=True) + set_attention(points, m, width, h)

@@ -84,9 +84,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
     config.mkdir()
-    settings = {
-        "app_settings_dir": str(project / ".venv" / "share" / "jupyter" / "lab" / "settings")
-    }  # where `make lab` writes
+    # where `make lab` writes
+    settings = {"app_settings_dir": str(project / ".venv" / "share" / "jupyter" / "lab" / "settings")}
     (config / "jupyter_lab_config.json").write_text(
         json.dumps(
             {
@@ -187,9 +186,8 @@ def test_a_control_moves_its_picture_in_jupyterlab(name: str, server: dict, brow
     browser.wait_for(f"({picture} ?? {json.dumps(first)}) != {json.dumps(first)}", PATIENCE)
     picture_of(browser, whole, f"{name}_after")
     move(browser, control, back)
-    browser.wait_for(
-        f"{picture} == {json.dumps(first)}", PATIENCE
-    )  # it depends on the control and on nothing else
+    # it depends on the control and on nothing else
+    browser.wait_for(f"{picture} == {json.dumps(first)}", PATIENCE)
     assert texts(browser, '[data-mime-type$="jupyter.error"], [data-mime-type$="jupyter.stderr"]') == []
     assert "Error displaying widget" not in "".join(texts(browser, ".jp-Notebook"))
     assert browser.errors == []

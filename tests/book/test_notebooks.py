@@ -107,9 +107,8 @@ def test_links_lead_somewhere(path: Path):
     for cell in jupytext.read(path).cells:
         if cell.cell_type == "markdown":
             for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", cell.source):
-                planned = (
-                    target.removesuffix(".py") in pages.CHAPTERS
-                )  # the page leaves out a link to a chapter that is to come
+                # the page leaves out a link to a chapter that is to come
+                planned = target.removesuffix(".py") in pages.CHAPTERS
                 assert planned or (path.parent / target).exists(), target
 
 

@@ -324,9 +324,8 @@ def test_a_failing_run_stands_beside_the_finished_one_until_a_run_works(project:
     done = run()
     assert done.returncode == 1 and "out of order" in done.stderr
     assert "failed_03_moody/03_moody.html" in done.stdout and "stays in" in done.stdout
-    assert files("03_moody") == finished | {
-        "03_moody.html": files("03_moody")["03_moody.html"]
-    }  # whose links may have changed
+    # whose links may have changed
+    assert files("03_moody") == finished | {"03_moody.html": files("03_moody")["03_moody.html"]}
     assert (
         metrics_of(project, "03_moody")["status"] == "ok"
         and metrics_of(project, "failed_03_moody")["status"] == "failed"

@@ -187,15 +187,13 @@ def test_a_failed_point_stops_no_other_and_the_next_sweep_runs_it_alone(
     assert "two is not enough" in table["error"][0] and table["doubled"].isna().tolist() == [True, False]
 
     (project / "mended").touch()
-    second = nsr_command(
-        "sweep", "params/sweeps/trial.yaml", "--scale", "tiny", cwd=project / "notebooks"
-    )  # found from anywhere
+    # found from anywhere
+    second = nsr_command("sweep", "params/sweeps/trial.yaml", "--scale", "tiny", cwd=project / "notebooks")
     assert second.returncode == 0, second.stdout + second.stderr
     assert "1 up to date" in second.stdout and "[1/1] size=2: ok" in second.stdout
     assert marks(project, "begin") == [2, 2, 3] and marks(project, "end") == [2, 3]
-    assert (
-        main(["sweep", path, "--scale", "tiny", "--scheduler", "tcp://127.0.0.1:1"]) == 0
-    )  # nobody is needed for nothing
+    # nobody is needed for nothing
+    assert main(["sweep", path, "--scale", "tiny", "--scheduler", "tcp://127.0.0.1:1"]) == 0
     assert "2 up to date" in capsys.readouterr().out
 
     folder = project / "outputs" / "tiny" / "sweeps"
@@ -293,9 +291,8 @@ def test_two_sweeps_at_once_give_the_table_of_one(project: Path, nsr_command):
 def test_a_point_may_leave_early_and_afterwards_the_notebook_runs_once_more(project: Path, nsr_command):
     path = write_sweep(project, "notebook: 00_work\npoints: [{size: 7}]\nthen: {size: 2}")
     first = nsr_command("sweep", path, "--scale", "tiny")
-    assert (
-        first.returncode == 1
-    )  # size 2 fails: the table is there, and the exit code says that not all is well
+    # size 2 fails: the table is there, and the exit code says that not all is well
+    assert first.returncode == 1
     assert "then 00_work: failed" in first.stdout and "two is not enough" in first.stderr
     table = pd.read_csv(project / "outputs" / "tiny" / "sweeps" / "trial.csv")
     assert (

@@ -18,14 +18,8 @@ from nsr import book
 from nsr.book import runner
 
 NOTEBOOKS = runner.notebooks()
-TYPED = (
-    "",
-    "((",
-    "x9 + 2",
-    "sin(x1), x2",
-    "~0 | 1",
-    "mul C exp x2",
-)  # what people type into a box: nothing, nonsense, formulas
+# what people type into a box: nothing, nonsense, formulas
+TYPED = ("", "((", "x9 + 2", "sin(x1), x2", "~0 | 1", "mul C exp x2")
 LAPTOP = {"weights": "laptop/nesymres", "n_problems": 2, "n_live": 2}
 # chapter → parameters, on top of the tiny scale's, with which the cells before its controls take seconds
 FAST = {

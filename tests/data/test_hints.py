@@ -216,9 +216,8 @@ def test_constants_count():
     line = ("add", "mul", "C", "x1", "x2")
     assert symmetries(line) == {("x1", "x2"): False} == symmetries(line, (2.0,))
     assert symmetries(line, (1.0,)) == {("x1", "x2"): True}
-    assert symmetries(("add", "C", "add", "x1", "x2")) == {
-        ("x1", "x2"): True
-    }  # an additive constant breaks nothing
+    # an additive constant breaks nothing
+    assert symmetries(("add", "C", "add", "x1", "x2")) == {("x1", "x2"): True}
 
 
 def test_a_symmetry_that_is_drawn_is_the_one_of_generic_constants(items):

@@ -99,9 +99,8 @@ def test_row_by_row_equal_to_the_list_in_common_use():
             (support[f"x_{i + 1}"]["min"], support[f"x_{i + 1}"]["max"]) for i in range(len(e.names))
         ] == list(e.ranges), e.lecture
         assert len(support) == len(e.names)
-        text = (
-            row["eq"].replace("*I/", "*x_3/") if e.lecture == BROKEN else row["eq"]
-        )  # the imaginary unit was a current
+        # the imaginary unit was a current
+        text = row["eq"].replace("*I/", "*x_3/") if e.lecture == BROKEN else row["eq"]
         X = rng.uniform(*np.array(e.ranges).T, (50, len(e.names)))
         theirs = _lambdified(text, len(e.names))(*X.T)
         assert np.allclose(evaluate(e.parsed[0], X, e.parsed[1]), theirs, rtol=1e-9), (e.lecture, row["eq"])

@@ -236,9 +236,8 @@ def test_a_smaller_set_begins_a_larger_one():
 
 def test_every_epoch_shows_every_table_once_in_another_order():
     fixed = training_set(24, 4)
-    rows = np.concatenate([fixed.pool(number, 9)[1] for number in range(16)])[
-        :, 0
-    ]  # six epochs in pools that do not fit
+    # six epochs in pools that do not fit
+    rows = np.concatenate([fixed.pool(number, 9)[1] for number in range(16)])[:, 0]
     order = [
         [
             int(np.flatnonzero((fixed.tables.points[:, 0] == row).all(1))[0])

@@ -137,11 +137,8 @@ def test_the_book_has_the_claims_it_promised_and_the_papers_table_agrees_where_i
         for one in claim.checks:
             value = paper_number(one)
             holds = math.isnan(value) or one.low < value < one.high
-            assert holds != (claim.id == "tpsr_lowers_accuracy_at_equal_beam"), (
-                claim.id,
-                one.text,
-                value,
-            )  # the paper's own slip
+            # the paper's own slip
+            assert holds != (claim.id == "tpsr_lowers_accuracy_at_equal_beam"), (claim.id, one.text, value)
 
 
 def test_terms_are_read_as_they_are_written():
@@ -235,9 +232,8 @@ def test_only_common_problems_count(rng):
     rows = pd.concat([lines("beam", 5, a, a), lines("tpsr", 1, b, b, first=30)])
     estimate, n, _ = measure_check(check("novel(tpsr 1) - novel(beam 5)", above=0), rows)
     assert n == 20 and estimate.value == pytest.approx(100 * (b[:20].mean() - a[30:].mean()))
-    elsewhere = rows.assign(
-        truth=np.where(rows.strategy == "beam", "other", rows.truth)
-    )  # the same names, other problems
+    # the same names, other problems
+    elsewhere = rows.assign(truth=np.where(rows.strategy == "beam", "other", rows.truth))
     assert measure_check(check("novel(tpsr 1) - novel(beam 5)", above=0), elsewhere)[1] == 0
 
 

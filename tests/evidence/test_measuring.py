@@ -82,13 +82,11 @@ def test_not_included_is_not_included(trained):
 
 def test_the_first_problems_have_the_lines_they_have_among_all(trained, measured):
     part = measure(trained, BeamSearch(4, max_len=8), "not_included", 1, limit=2, **FEW)
-    same = [
-        name for name in measured.columns if name not in ("seconds", "trace", "log_prob")
-    ]  # the trace has seconds in it, too
+    # the trace has seconds in it, too
+    same = [name for name in measured.columns if name not in ("seconds", "trace", "log_prob")]
     assert part[same].to_csv() == measured[:2][same].to_csv()
-    np.testing.assert_allclose(
-        part.log_prob, measured.log_prob[:2], rtol=1e-6
-    )  # a matrix product rounds by the number of its rows
+    # a matrix product rounds by the number of its rows
+    np.testing.assert_allclose(part.log_prob, measured.log_prob[:2], rtol=1e-6)
 
 
 def test_ranks_are_places_in_the_order_of_generation():
@@ -96,11 +94,8 @@ def test_ranks_are_places_in_the_order_of_generation():
     oracle = Oracle(Problem(x, np.sin(x[:, 0]), truth=("sin", "x1")))
     oracle.verify([("exp", "x1"), ("cos", "add", "C", "x1"), ("mul", "C", "sin", "x1"), ("sin", "x1")])
     found = ranks(Result.of(oracle, "by hand", 4, 0, None))
-    assert found == {
-        "pick_rank": 4,
-        "accurate_rank": 2,
-        "truth_rank": 3,
-    }  # a phase makes the cosine fit; the shortest exact one is picked
+    # a phase makes the cosine fit; the shortest exact one is picked
+    assert found == {"pick_rank": 4, "accurate_rank": 2, "truth_rank": 3}
     empty = ranks(Result.of(Oracle(oracle.problem), "by hand", 4, 0, None))
     assert all(math.isnan(value) for value in empty.values())
 
@@ -158,9 +153,8 @@ def test_a_row_with_noise_is_a_row_of_its_own_and_is_judged_on_clean_points(
             trained,
         )
         assert table["noise"].fillna(0).tolist() == [0, 0, 0, 0, 0.1, 0.1, 0.1]
-    clean, given, _, again = [
-        problems for problems in seen if len(problems) > 1
-    ]  # one is searched before the clock runs
+    # one is searched before the clock runs
+    clean, given, _, again = [problems for problems in seen if len(problems) > 1]
     for before, after, other in zip(clean, given, again):
         np.testing.assert_array_equal(after.y, other.y)  # the same for every strategy
         np.testing.assert_array_equal(before.y_fresh, after.y_fresh)
@@ -202,9 +196,8 @@ def test_other_weights_replace_the_rows_and_other_rows_stay(trained, tmp_path, c
     calls, _ = counted
     path = tmp_path / "table.csv"
     measure_all(GRID[:2], path, trained)
-    assert (
-        len(measure_all(GRID[2:3], path, trained)) == 3 * FEW["n_problems"]
-    )  # rows that were not asked for stay
+    # rows that were not asked for stay
+    assert len(measure_all(GRID[2:3], path, trained)) == 3 * FEW["n_problems"]
     other = newborn(tmp_path / "other", 1)
     assert len(measure_all(GRID[:1], path, other)) == FEW["n_problems"] and len(calls) == 4
     namesake = dataclasses.replace(other, name="test/another")

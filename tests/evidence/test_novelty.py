@@ -176,9 +176,8 @@ def test_groups():
 def test_the_seven_thresholds():
     assert THRESHOLDS == (0.5, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999)
     table = pd.DataFrame({"strategy": "s", "beam_size": 1, "r2": [0.99, 0.9900001, math.nan, -math.inf]})
-    assert accuracy_curve(table, thresholds=(0.99,))["count"].tolist() == [
-        1
-    ]  # strictly above; nan is a failure
+    # strictly above; nan is a failure
+    assert accuracy_curve(table, thresholds=(0.99,))["count"].tolist() == [1]
 
 
 def test_a_lone_constant_has_a_function():

@@ -155,9 +155,8 @@ def test_bags_cost_what_their_searches_cost(monkeypatch):
         n_bags=3,
         bag_size=30,
     )
-    assert (
-        30 <= result.seconds < 40 and 60 <= result.processor < 70
-    )  # and the little that judging them on all points takes
+    # and the little that judging them on all points takes
+    assert 30 <= result.seconds < 40 and 60 <= result.processor < 70
 
 
 def test_the_shortest_description_refuses_to_fit_noise():
@@ -290,9 +289,8 @@ def test_baselines_get_the_same_problems_and_seconds_and_are_kept(tmp_path, monk
     assert len(table) == 6 and said.endswith("missing: pyoperon feynman")
     three = dataclasses.replace(row, limit=3)
     measure_all([three], path, networks)
-    assert set(lines_of(jobs(row=three), path)[0].strategy) == {
-        "beam"
-    }  # others were not given these problems
+    # others were not given these problems
+    assert set(lines_of(jobs(row=three), path)[0].strategy) == {"beam"}
     version[0] = "2.0"
     measure_all(jobs(), path, networks)
     assert asked[4:] == [("gplearn", 0.5)] * 2  # another version, other numbers

@@ -228,9 +228,8 @@ def test_every_difference_has_the_verdict_of_the_table():
         if low <= high:
             expected = "same" if -2 < low and high < 2 else "undecided" if low <= 0 <= high else "different"
             assert verdict_on_difference(Interval(low, low, high), margin=2) == expected
-            assert (
-                verdict_on_difference(Interval(-low, -high, -low), margin=2) == expected
-            )  # either way round
+            # either way round
+            assert verdict_on_difference(Interval(-low, -high, -low), margin=2) == expected
     assert verdict_on_difference(Interval(0, math.nan, math.nan)) == "undecided"
     assert verdict_on_difference(Interval(0, -0.9 * MARGIN, 0.9 * MARGIN)) == "same"
 

@@ -84,9 +84,8 @@ def test_an_edit_can_be_undone():
                 e.prefix
                 for e in edits(edit.prefix, VARIABLES[:5], *operators_of(SIMPLIFIED), subtrees(template))
             }
-            assert template in back or template in set(
-                map(canonical, back)
-            )  # what stood left of a sum comes back on its right
+            # what stood left of a sum comes back on its right
+            assert template in back or template in set(map(canonical, back))
 
 
 @given(prefixes(SIMPLIFIED), st.integers(1, 6))

@@ -36,11 +36,8 @@ from nsr.search.strategies.names import MAKERS, by_name, kind_of
 
 HERE = Path(__file__).parent
 PROBLEMS = 40
-SMALLEST = {
-    "tpsr": 1,
-    "gvs+tpsr": 1,
-    "families+tpsr": 1,
-}  # beams of 1 where a search is long; 5 for all others
+# beams of 1 where a search is long; 5 for all others
+SMALLEST = {"tpsr": 1, "gvs+tpsr": 1, "families+tpsr": 1}
 COLUMNS = ("strategy", "problem", "answer", "r2", "novel", "candidates", "tokens")
 
 
@@ -106,11 +103,8 @@ def formulas(name: str, most: int | None = None) -> dict[str, list[str]]:
     }
 
 
-FORMULAS = {
-    "nesymres": None,
-    "t4sr": None,
-    "full": 20_000,
-}  # full has 363,000; every network of its kind has the same
+# full has 363,000; every network of its kind has the same
+FORMULAS = {"nesymres": None, "t4sr": None, "full": 20_000}
 
 
 def draws() -> dict[str, list[str]]:

@@ -310,9 +310,8 @@ def test_a_network_is_published_without_a_log_that_is_too_large(finished, tmp_pa
     assert main(["publish", "own"]) == 0 and "seen.safetensors" in capsys.readouterr().out
     assert len(checkpoints.load("laptop/own").seen) > 0
     monkeypatch.setattr(checkpoints, "LARGEST_LOG", 100)
-    assert (
-        main(["publish", "own"]) == 0 and "seen.safetensors" not in capsys.readouterr().out
-    )  # the old one went away, too
+    # the old one went away, too
+    assert main(["publish", "own"]) == 0 and "seen.safetensors" not in capsys.readouterr().out
     trained = checkpoints.load("laptop/own")
     assert (
         trained.folder == tmp_path / "reference" / "laptop" / "own"
@@ -321,9 +320,8 @@ def test_a_network_is_published_without_a_log_that_is_too_large(finished, tmp_pa
     )
     with pytest.raises(CheckpointError, match="too large to be shipped.*python -m nsr train own"):
         trained.seen
-    further = training.train(
-        tiny(start_from="laptop/own", seed=1), tmp_path / "further"
-    )  # a network can go on from it all the same
+    # a network can go on from it all the same
+    further = training.train(tiny(start_from="laptop/own", seed=1), tmp_path / "further")
     assert (
         checkpoints.load_folder(further).seen.counts.sum()
         == checkpoints.load_folder(finished / "final").seen.counts.sum()
@@ -368,9 +366,8 @@ def test_kill_9_and_the_same_command_goes_on_to_the_same_bits(tmp_path):
         before = (tmp_path / "killed" / run / "latest.safetensors").stat().st_mtime_ns if kills else 0
         while process.poll() is None and kills < 2:
             latest = tmp_path / "killed" / run / "latest.safetensors"
-            if (
-                latest.exists() and latest.stat().st_mtime_ns != before
-            ):  # it trains: kill it somewhere within the next steps
+            # it trains: kill it somewhere within the next steps
+            if latest.exists() and latest.stat().st_mtime_ns != before:
                 time.sleep(0.05 + 0.1 * kills)
                 process.send_signal(signal.SIGKILL)
                 kills += process.wait() == -signal.SIGKILL
@@ -507,11 +504,8 @@ def small(**changes):
 )
 def test_two_threads_learn_half_a_batch_each_and_get_the_gradients_of_the_whole(change, two_threads):
     """Against one plain backward pass; and the same bits again, with as many threads afterwards as before."""
-    network, points, ids = (
-        small(**change),
-        torch.randn(7, 5, 6),
-        torch.randint(1, 12, (7, 9)),
-    )  # an odd batch: the halves differ
+    # an odd batch: the halves differ
+    network, points, ids = (small(**change), torch.randn(7, 5, 6), torch.randint(1, 12, (7, 9)))
     inputs = (
         points,
         ids[:, :-1],

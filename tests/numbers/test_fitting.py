@@ -41,9 +41,8 @@ def words(text: str) -> tuple[str, ...]:
 )
 def test_one_descent_ends_where_scipy_does(text, truth, start):
     prefix = words(text)
-    y = (
-        evaluate(prefix, X, truth) + 0.1 * NOISE
-    )  # noise, so that the end is a matter of least squares, not of zero
+    # noise, so that the end is a matter of least squares, not of zero
+    y = evaluate(prefix, X, truth) + 0.1 * NOISE
     fit = fit_constants(prefix, X, y, starts=0, initial=start)
     theirs = least_squares(lambda c: evaluate(prefix, X, c) - y, start, xtol=1e-14, ftol=1e-14, gtol=1e-14)
     assert fit.mse == pytest.approx(2 * theirs.cost / len(y), rel=1e-6)
@@ -76,12 +75,8 @@ def test_the_linear_ones_are_found():
         return analyse(compile_program(words(text)), text.split().count("C"))[0].tolist()
 
     assert linear("add C mul C sin add C mul C x1") == [True, True, False, False]
-    assert linear("mul C add C mul C exp mul C x1") == [
-        False,
-        True,
-        True,
-        False,
-    ]  # two linear ones inside beat the one outside
+    # two linear ones inside beat the one outside
+    assert linear("mul C add C mul C exp mul C x1") == [False, True, True, False]
     assert linear("div add C x1 add C x2") == [True, False]
 
 
@@ -190,9 +185,8 @@ def test_scores_of_special_cases():
     assert fit_constants(words("add C mul C x1"), X, np.zeros(64)).r2 == 1.0
     assert fit_constants(words("x1"), X, np.zeros(64)).r2 == -math.inf
     assert fit_constants(words("add C mul C x1"), X, 1e300 * X[:, 0] - 1e299).r2 > 0.999999
-    assert (
-        fit_constants(words("add C mul C sin x1"), X, 1e6 + 1e-6 * np.sin(X[:, 0])).r2 > 0.99
-    )  # 1e-6 on 1e6 leaves four digits
+    # 1e-6 on 1e6 leaves four digits
+    assert fit_constants(words("add C mul C sin x1"), X, 1e6 + 1e-6 * np.sin(X[:, 0])).r2 > 0.99
     assert fit_constants(words("C"), X, X[:, 0]).r2 == pytest.approx(0.0, abs=1e-12)
     assert fit_constants(words("add C x1"), X[:0], X[:0, 0]).why == "there are no points"
 

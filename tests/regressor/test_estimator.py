@@ -106,9 +106,8 @@ def test_no_term_is_added_to_explain_rounding(digits):
         canonical(prefix) == canonical(("add", "mul", "C", "sin", "x1", "x2"))
         and abs(constants[0] - 2.5) < 0.1**digits
     )
-    assert (
-        model.pareto_front_["r2"].max() > model.equations_["r2"][0]
-    )  # longer ones do fit the rounding better
+    # longer ones do fit the rounding better
+    assert model.pareto_front_["r2"].max() > model.equations_["r2"][0]
 
 
 def test_with_noise_the_plain_formula_is_found_and_chosen():
@@ -472,9 +471,8 @@ def test_after_the_deadline_only_a_little_is_fitted(monkeypatch):
     y = X[:, 0] * np.sin(X[:, 1]) + X[:, 2] ** 2 / X[:, 3] + 0.1 * rng.standard_normal(rows)
     model = NSRegressor("laptop/full", LocalSearch(candidates=60), max_time=50, random_state=0).fit(X, y)
     assert model.equations_["r2"][0] > 0.5 and len(model.equations_) >= 3
-    assert (
-        0 < sum(work) <= 2 * rows
-    )  # ten candidates and the yardsticks on the sample, and the answer on all rows
+    # ten candidates and the yardsticks on the sample, and the answer on all rows
+    assert 0 < sum(work) <= 2 * rows
 
 
 def test_the_answer_of_a_long_table_is_fitted_to_all_its_rows():
@@ -522,6 +520,5 @@ def test_a_line_that_only_the_time_limit_left_is_said():
         warnings.simplefilter("error", RuntimeWarning)
         small(max_time=1e-6).fit(X, 3 * X[:, 0] - X[:, 1])  # a line is right
         small(max_time=1e-6).fit(X, (3 * X[:, 0] - X[:, 1]).round(2))  # up to the rounding of y
-        small(max_time=None).fit(
-            X, np.random.default_rng(1).standard_normal(60)
-        )  # the search ended by itself
+        # the search ended by itself
+        small(max_time=None).fit(X, np.random.default_rng(1).standard_normal(60))

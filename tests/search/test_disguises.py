@@ -72,9 +72,8 @@ def test_a_search_that_is_solved_by_a_disguise_answers_without_it(template):
         tiny_full(),
     )
     assert not {"tan", "exp", "sin"} & set(result.answer.prefix) and result.r2 > 1 - 1e-9
-    assert (
-        any(is_strained(c.constants) for c in result.candidates) and result.n_candidates > 3
-    )  # it was one, and all that was tried counts
+    # it was one, and all that was tried counts
+    assert any(is_strained(c.constants) for c in result.candidates) and result.n_candidates > 3
 
 
 def test_what_is_no_disguise_stays():

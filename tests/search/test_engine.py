@@ -158,9 +158,8 @@ def test_the_network_is_shared():
     for problem, model in zip(problems(), alone):
         solve(problem, Lookahead(), model)
     assert sum(together.network.passes) == sum(sum(model.network.passes) for model in alone)
-    longest = max(
-        len(model.network.passes) for model in alone
-    )  # nobody can be faster than the longest search
+    # nobody can be faster than the longest search
+    longest = max(len(model.network.passes) for model in alone)
     assert len(together.network.passes) <= 1.5 * longest < sum(len(model.network.passes) for model in alone)
 
 
@@ -363,9 +362,8 @@ def test_the_table_in_every_dress():
     assert frame["r2"].is_monotonic_decreasing
     text, page, tex = str(result), result._repr_html_(), result.to_latex()
     assert text.count("▶") == 1 and "more" in text and "copied" in text and "candidates" in text
-    assert (
-        page.count("<tr>") == page.count("</tr>") == 11 and "<pad>" not in page
-    )  # header and ten rows; tokens are escaped
+    # header and ten rows; tokens are escaped
+    assert page.count("<tr>") == page.count("</tr>") == 11 and "<pad>" not in page
     assert tex.count(r"\\") == 11 and r"\blacktriangleright" in tex and "▶" not in tex and "−" not in tex
 
 

@@ -114,9 +114,8 @@ def test_the_summand_in_exp_is_idle():
     for template in draw_templates(100, seed=4):
         full, thin = saturate(template).prefix(), family_of(template)
         values, kept = rng.uniform(0.3, 0.9, full.count("C")).tolist(), []
-        for k, place in enumerate(
-            p for p, token in enumerate(full) if token == "C"
-        ):  # c·exp(b + u) = (c·e^b)·exp(u)
+        # c·exp(b + u) = (c·e^b)·exp(u)
+        for k, place in enumerate(p for p, token in enumerate(full) if token == "C"):
             before = [t for t in full[:place] if t != "sub"]
             if before[-2:] == ["exp", "add"]:
                 kept[-1] *= math.exp(values[k])
@@ -188,9 +187,8 @@ def test_alike_means_the_same_family():
     keys = {}
     for template in draw_templates(400, seed=5):
         keys.setdefault(alike(template), set()).add(family(template))
-    assert all(
-        len(families) == 1 for families in keys.values()
-    )  # finer than the family of nsr.formulas.equivalence, never coarser
+    # finer than the family of nsr.formulas.equivalence, never coarser
+    assert all(len(families) == 1 for families in keys.values())
 
 
 # ---------------------------------------------------------------------------------------------------------------- simplify
@@ -443,9 +441,8 @@ def test_the_inner_strategy_is_told_the_fit_of_the_family():
         result.answer.prefix == ("add", "x2", "mul", "C", "sin", "x1") and result.strategy == "families+asks"
     )
     asked = [c for c in result.candidates if c.note == "asked"]
-    assert len(asked) == 3 and result.n_candidates == sum(
-        result.generated.values()
-    )  # one family was asked for three times
+    # one family was asked for three times
+    assert len(asked) == 3 and result.n_candidates == sum(result.generated.values())
     assert all(n == 1 for n in result.generated.values())
 
 

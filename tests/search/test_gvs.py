@@ -65,9 +65,8 @@ def test_a_score_is_the_mean_reward_of_the_predictions_with_the_subtree(floor):
 def test_the_pool_grows_from_nothing():
     for iterations in history()[0]:
         sizes = [len(iteration.pool) for iteration in iterations]
-        assert (
-            sizes[0] > 0 and sizes == sorted(sizes) and sizes[-1] > sizes[0]
-        )  # the printed algorithm would stay at 0
+        # the printed algorithm would stay at 0
+        assert sizes[0] > 0 and sizes == sorted(sizes) and sizes[-1] > sizes[0]
 
 
 def test_an_iteration_tells_all_it_verified():
@@ -136,9 +135,8 @@ def test_prompts_follow_the_rules(strategy):
                 for e in before.pool
                 if e.score >= strategy.threshold and (e.score > kth or len(before.pool) <= strategy.k)
             }
-            assert all(
-                s.source == "pool" for s in now.prompt if s.subtree in sure
-            )  # even if the generator drew it too
+            # even if the generator drew it too
+            assert all(s.source == "pool" for s in now.prompt if s.subtree in sure)
             sources |= {s.source for s in now.prompt}
     assert sources == {"pool", "random"}
 
@@ -153,9 +151,8 @@ def test_a_prompt_is_as_long_as_the_limit_wants():
 
 
 def test_limits_reach_both_ends():
-    narrow = GVS(
-        BeamSearch(1, max_len=4), iterations=16, l_start=0.58, l_slope=0.5
-    )  # ⌊1.08⌋ = 1 first, ⌊8.58⌋ = 8 last
+    # ⌊1.08⌋ = 1 first, ⌊8.58⌋ = 8 last
+    narrow = GVS(BeamSearch(1, max_len=4), iterations=16, l_start=0.58, l_slope=0.5)
     limits = [[i.limit for i in iterations] for iterations in history(narrow, n=6)[0]]
     assert {row[0] for row in limits} == {0, 1} and {n for row in limits for n in row} == set(range(9))
     assert [math.floor(GVS().l_start + GVS().l_slope * t) for t in (1, 2, 30)] == [16, 16, 28]

@@ -117,9 +117,8 @@ def test_the_network_decides_which_edits_come_first():
 def test_chance_follows_the_weights():
     rng = np.random.default_rng(0)
     first = Counter(int(by_chance(np.log([0.6, 0.3, 0.1]), rng)[-1]) for _ in range(3000))
-    assert (
-        sum((first[i] - 3000 * p) ** 2 / (3000 * p) for i, p in enumerate([0.6, 0.3, 0.1])) < 13.8
-    )  # χ², 2 degrees, p = 0.001
+    # χ², 2 degrees, p = 0.001
+    assert sum((first[i] - 3000 * p) ** 2 / (3000 * p) for i, p in enumerate([0.6, 0.3, 0.1])) < 13.8
 
 
 # ---------------------------------------------------------------------------------------------------------------- candidates

@@ -131,9 +131,8 @@ def test_the_same_tree_as_an_independent_search(r, k, c):
         assert result.generated[walked] and (result.answer is None or result.answer.prefix == walked)
         deep += sum(len(e.path) > 2 and e.path[1][-1:] != (END,) for e in log)
         assert {path for e in log for path in e.path} == set(judge.N)
-        assert all(
-            sum(s in e.path for e in log) == n for s, n in judge.N.items()
-        )  # visits follow from the log
+        # visits follow from the log
+        assert all(sum(s in e.path for e in log) == n for s, n in judge.N.items())
     assert (deep > 0) == (r > k)
 
 
@@ -166,9 +165,8 @@ def test_the_tree_policy_chooses_only_with_more_rollouts_than_tokens(monkeypatch
 
 
 def test_reward_by_hand():
-    problem = Problem(
-        np.arange(4.0)[:, None], np.array([1.0, 2.0, 3.0, 4.0])
-    )  # mean square 7.5, variance 1.25
+    # mean square 7.5, variance 1.25
+    problem = Problem(np.arange(4.0)[:, None], np.array([1.0, 2.0, 3.0, 4.0]))
     candidate = Candidate(("sin", "x1"), r2=0.6, mse=0.5)
     assert TPSR(lam=0).reward(candidate, problem) == pytest.approx(7.5 / 8)
     assert (
@@ -223,9 +221,8 @@ def test_nothing_is_decoded_twice(strategy):
         assert len(set(completed)) == len(completed) > 0 and len(set(read)) == len(read) > 0
         assert result.n_fits <= len(result.generated)
         if strategy.masked:
-            assert not any(
-                is_valid(prefix) for prefix in read
-            )  # after a complete expression only END can come
+            # after a complete expression only END can come
+            assert not any(is_valid(prefix) for prefix in read)
             whole = sum(is_valid(prefix) for prefix in completed)  # a complete prefix has one completion
             assert result.n_candidates <= len(completed) * strategy.beam_size - whole * (
                 strategy.beam_size - 1
@@ -270,9 +267,8 @@ def test_without_the_grammar():
     )
     log = []
     solve_all(problems(), TPSR(**PUBLISHED, max_len=8, watch=log.append), fake_model())
-    assert any(
-        e.reward == FAILURE and not e.completion for e in log
-    )  # nonsense tokens take a place among the k_max, as published
+    # nonsense tokens take a place among the k_max, as published
+    assert any(e.reward == FAILURE and not e.completion for e in log)
 
 
 STRATEGIES = [TPSR(max_len=12), TPSR(6, 2, beam_size=2, max_len=10), TPSR(**PUBLISHED, max_len=8)]

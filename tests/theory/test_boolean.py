@@ -42,9 +42,8 @@ def grown(max_connectives: int) -> list[set[str]]:
     return rows
 
 
-SMALL = {
-    text for row in grown(4) for text in row
-}  # all formulae of up to 15 symbols: five connectives need 16
+# all formulae of up to 15 symbols: five connectives need 16
+SMALL = {text for row in grown(4) for text in row}
 
 
 @pytest.fixture(scope="module")

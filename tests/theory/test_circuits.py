@@ -18,9 +18,8 @@ def every_input(n: int) -> np.ndarray:
 def test_counting_gates_on_all_inputs(n):
     inputs = every_input(n)
     ones = inputs.sum(axis=1)
-    assert (
-        run(circuits.majority(n), inputs)[:, 0] == (2 * ones > n)
-    ).all()  # false when half or more are false
+    # false when half or more are false
+    assert (run(circuits.majority(n), inputs)[:, 0] == (2 * ones > n)).all()
     assert (run(circuits.counter(n), inputs).argmax(axis=1) == ones).all()
     assert (run(circuits.counter(n), inputs).sum(axis=1) == 1).all()
     assert (run(circuits.parity(n), inputs)[:, 0] == ones % 2).all()

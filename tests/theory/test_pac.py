@@ -95,9 +95,8 @@ def test_fast_simulation_agrees_with_the_loop(space, replacement):
         history = pac.run_loop(transformer, errors, r, rounds, rng, replacement)
         assert (np.diff(history) <= 0).all()
         loop.append(int(np.argmax(history <= errors[target])) + 1)
-    assert (
-        np.sort(errors)[:2] == errors[target]
-    ).sum() == 1  # one optimum, so that its error means it was hit
+    # one optimum, so that its error means it was hit
+    assert (np.sort(errors)[:2] == errors[target]).sum() == 1
     _, fast = pac.hitting_times(
         len(space), len(pac.subtrees(space, target)), r, 0.2, 20_000, rng, replacement
     )

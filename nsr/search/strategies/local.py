@@ -174,9 +174,8 @@ class LocalSearch:
                 if len(chosen) == self.beam_size:
                     break
             yield from book.verify(chosen, note="random")
-        if not any(
-            self.writable(book, key) for key in book.verifications
-        ):  # the smallest templates there are
+        # the smallest templates there are
+        if not any(self.writable(book, key) for key in book.verifications):
             yield from book.verify([(leaf,) for leaf in leaves_of(view)], note="leaf")
 
     def writable(self, book: Book, key: tuple) -> bool:

@@ -44,9 +44,8 @@ class Node:
     ended: bool = False
     prior: float = 1.0  # p(a|s) of its last token
     log_prob: float = 0.0  # of all its tokens
-    untried: list[tuple[Token, float]] | None = (
-        None  # tokens to expand to, most likely first; None: the network was not asked yet
-    )
+    # tokens to expand to, most likely first; None: the network was not asked yet
+    untried: list[tuple[Token, float]] | None = None
     children: list[Node] = field(default_factory=list)
     visits: int = 0  # N
     value: float = -math.inf  # Q, the largest reward found below
