@@ -320,10 +320,10 @@ minutes, items_shown = history.seconds.iloc[-1] / 60, history.samples.iloc[-1]
 print(f"{items_shown:,} items in {minutes:.1f} minutes, {items_shown / minutes / 60:.0f} per second")
 print(f"{len(trained.templates):,} templates, {len(trained.seen):,} different targets shown")
 print(f"each template was shown {items_shown / len(trained.templates):,.0f} times on average")
-birth = about["birth"]
-commit = f"commit {birth['commit'][:10]}" if birth["commit"] else "no commit"
-print(f"born {birth['date'][:10]}, {commit}, on {birth['cores']} cores")
-print(birth.get("note", ""))
+record = about["birth"]
+commit = f"commit {record['commit'][:10]}" if record["commit"] else "no commit"
+print(f"made {record['date'][:10]}, {commit}, on {record['cores']} cores")
+print(record.get("note", ""))
 
 # %% [markdown]
 # A few fresh items from its own training templates: what was behind the points, and what it writes when it simply takes the most
@@ -367,7 +367,7 @@ if weights and table_path.exists():
 # ## What was tried
 #
 # The recipe was found by short trials on two shared cores, one seed each; the bar was learning per minute, never how novel the answers
-# are. The table is read from the reference results with its birth certificate.
+# are. The table is read from the reference results with its record.
 
 # %%
 trials_path = book.REFERENCE / "laptop" / "results" / "training_trials.csv"

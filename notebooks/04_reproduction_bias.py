@@ -26,7 +26,7 @@
 # **Runtime.** Tiny: one minute. Laptop: one minute, or 20 with `recompute`. Paper: an hour of a GPU. On a laptop with 2 cores.
 
 # %% [markdown]
-# At the laptop scale the figures show *reference results*, measured once and kept with their birth certificates; a small part is
+# At the laptop scale the figures show *reference results*, measured once and kept with their records; a small part is
 # measured again while you read. With `recompute` everything is.
 
 # %% tags=["parameters"]

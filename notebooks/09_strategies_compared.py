@@ -769,7 +769,7 @@ print(f"{len(both)} problems, the same answer on {same:.0%}; novel {percent(now.
 assert not len(both) or same > 0.8  # another processor may break a tie differently
 
 # %% [markdown]
-# And how long would it take to make the table again? From the birth certificates, which know how long every row took:
+# And how long would it take to make the table again? From the records, which know how long every row took:
 
 # %%
 if sources is not None:
@@ -827,15 +827,15 @@ print("the paper's own table disagrees with:", ", ".join(disagree.claim.unique()
 assert set(judged.claim) == {claim.id for claim in claims}
 
 # %% [markdown]
-# The same table as a file, with its birth certificate: beside this page, and with `recompute` among the reference results.
+# The same table as a file, with its record: beside this page, and with `recompute` among the reference results.
 
 # %%
 places = [book.run_dir() / "claims.csv"] if book.run_dir() else []
 if recompute:
     places.append(results_path("claims", scale, write=True).parents[1] / "claims.csv")
-certificate = book.birth_certificate({"scale": scale, "n_seeds": n_seeds, "lines": len(rows)}, seed)
+record = book.new_record({"scale": scale, "n_seeds": n_seeds, "lines": len(rows)}, seed)
 for path in places:
-    book.write_table(judged.round(4), path, certificate)
+    book.write_table(judged.round(4), path, record)
     print("→", book.short(path))
 book.record(**{verdict.replace(" ", "_"): int(n) for verdict, n in verdicts.value_counts().items()})
 

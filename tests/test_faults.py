@@ -21,7 +21,7 @@ import torch
 from conftest import ROOT
 from test_runner import HEAD, wait_for
 
-from nsr.book.run_records import certificate_path, read_table
+from nsr.book.run_records import read_table, record_path
 from nsr.network import checkpoints
 from nsr.network.recipes import read_settings
 from nsr.network.training import train
@@ -65,8 +65,8 @@ def test_kill_9_while_a_table_is_written_leaves_a_whole_one(tmp_path: Path):
         writer.communicate()
         found = read_table(table)
         assert (found.n == len(found)).all() and len(found) >= previous + 1
-        # the certificate is written first
-        assert pd.read_json(certificate_path(table), typ="series")["n"] in (len(found), len(found) + 1)
+        # the record is written first
+        assert pd.read_json(record_path(table), typ="series")["n"] in (len(found), len(found) + 1)
         previous = len(found)
 
 
@@ -225,13 +225,10 @@ def filled(path: Path, *ranges: tuple[int, int]) -> pd.DataFrame:
         writer.stdin.flush()
     said = [writer.communicate(timeout=300)[1] for writer in writers]
     assert [writer.returncode for writer in writers] == [0] * len(writers), said
-    certificate = json.loads(certificate_path(path).read_text())
+    record = json.loads(record_path(path).read_text())
     table = read_table(path).sort_values("n", ignore_index=True)
-    assert (
-        set(certificate["rows"]) == set(table["run"])
-        and certificate["parameters"]["rows"] == table["run"].nunique()
-    )
-    assert sorted(file.name for file in path.parent.iterdir()) == [path.name, certificate_path(path).name]
+    assert set(record["rows"]) == set(table["run"]) and record["parameters"]["rows"] == table["run"].nunique()
+    assert sorted(file.name for file in path.parent.iterdir()) == [path.name, record_path(path).name]
     return table
 
 

@@ -9,7 +9,7 @@ from nsr.doors import door
 __getattr__, __dir__, __all__ = door(
     __name__,
     {
-        "run_records": "REFERENCE ROOT birth_certificate certificate_path clock digest figure_dir headless progress read_table record run_dir short uses write_table",
+        "run_records": "REFERENCE ROOT new_record record_path clock digest figure_dir headless progress read_table record run_dir short uses write_table",
         "runner": "notebooks",
         "pages": "CHAPTERS",
     },

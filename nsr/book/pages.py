@@ -72,7 +72,7 @@ def write_page(folder: Path, notebook: Path, metrics: Mapping[str, Any]) -> Path
         lambda link: _chapter_link(notebook.parent, *link.groups("")),
         body,
     )
-    parts = [_NAV, _failure(metrics), f"<main>{with_mathml(body)}</main>", _certificate(metrics), _NAV]
+    parts = [_NAV, _failure(metrics), f"<main>{with_mathml(body)}</main>", _record_in_words(metrics), _NAV]
     return atomic_write(folder / f"{notebook.stem}.html", document(title, "".join(parts)))
 
 
@@ -154,8 +154,8 @@ def _failure(metrics: Mapping[str, Any]) -> str:
     return f'<p class="failure">This page is not complete. {first}</p>'
 
 
-def _certificate(metrics: Mapping[str, Any]) -> str:
-    """The birth certificate, in a sentence that opens into a table."""
+def _record_in_words(metrics: Mapping[str, Any]) -> str:
+    """The record, in a sentence that opens into a table."""
     changes = " with local changes" if metrics["dirty"] else ""
     commit = f"commit {metrics['commit'][:10]}{changes}" if metrics["commit"] else "no commit"
     line = f"Scale {metrics['scale']}, seed {metrics['seed']}, {commit}, {clock(metrics['seconds'])} on {metrics['cores']} cores, {metrics['date'][:10]}"

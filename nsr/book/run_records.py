@@ -1,4 +1,4 @@
-"""What a result needs around it: a place, an atomic write, a birth certificate, and a line of progress while
+"""What a result needs around it: a place, an atomic write, a record, and a line of progress while
 it is made.
 
 Any module may import this one; of them it imports only locks. Notebooks reach it through the door,
@@ -157,9 +157,9 @@ def to_json(value: Any) -> str:
 
 
 def write_table(
-    table: "pd.DataFrame", path: Path | str, certificate: Mapping[str, Any], *, held: bool = False
+    table: "pd.DataFrame", path: Path | str, made: Mapping[str, Any], *, held: bool = False
 ) -> Path:
-    """Write a table as CSV (compressed if the name ends in .gz) and its birth certificate as JSON beside it,
+    """Write a table as CSV (compressed if the name ends in .gz) and its record as JSON beside it,
     both atomically.
 
     Of two writers one waits for the other; `held` says that the caller already holds the table's lock.
@@ -169,7 +169,7 @@ def write_table(
     if path.suffix == ".gz":
         text = gzip.compress(text, mtime=0)  # no time stamp inside: equal tables are equal files
     with contextlib.nullcontext() if held else locked(path):
-        atomic_write(certificate_path(path), to_json(certificate) + "\n")
+        atomic_write(record_path(path), to_json(made) + "\n")
         return atomic_write(path, text)
 
 
@@ -215,20 +215,20 @@ def table_from(text: bytes) -> "pd.DataFrame":
     return table
 
 
-def certificate_path(path: Path | str) -> Path:
-    """Where the birth certificate of a table lies.
+def record_path(path: Path | str) -> Path:
+    """Where the record of a table lies.
 
-    >>> certificate_path("table.csv.gz").name
+    >>> record_path("table.csv.gz").name
     'table.json'
     """
     path = Path(path)
     return path.with_name(path.name.removesuffix(".gz").removesuffix(".csv") + ".json")
 
 
-# ---- birth certificates -------------------------------------------------------------------------------------------------------
+# ---- records ------------------------------------------------------------------------------------------------------------------
 
 
-def birth_certificate(
+def new_record(
     parameters: Mapping[str, Any], seed: int | None, seconds: float | None = None
 ) -> dict[str, Any]:
     """Everything one needs to make a result again: parameters, seed, commit, versions, machine, and how long
@@ -247,14 +247,14 @@ def birth_certificate(
 
 
 @contextlib.contextmanager
-def timed(certificate: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Fill in a certificate's wall time: `with timed(birth_certificate(parameters, seed)) as certificate:
+def timed(made: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Fill in the wall time of a record: `with timed(new_record(parameters, seed)) as record:
     ...`"""
     start = time.perf_counter()
     try:
-        yield certificate
+        yield made
     finally:
-        certificate["seconds"] = round(time.perf_counter() - start, 3)
+        made["seconds"] = round(time.perf_counter() - start, 3)
 
 
 def cores() -> int:

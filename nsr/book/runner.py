@@ -38,11 +38,11 @@ from nsr.book.run_records import (
     REFERENCE,
     ROOT,
     atomic_write,
-    birth_certificate,
     clock,
     cores,
     digest,
     metrics_of,
+    new_record,
     short,
     timed,
     to_json,
@@ -249,14 +249,14 @@ def run(
             for name, value in parameters.items()
             if name not in declared or value != declared[name].default
         }
-        certificate = birth_certificate(parameters, parameters.get("seed"))
-        with timed(certificate):
+        record = new_record(parameters, parameters.get("seed"))
+        with timed(record):
             status, error = kernel.execute(
                 notebook, working, injected, limit or LIMITS[scale], tell or (lambda line: None)
             )
         metrics = (
             {"notebook": notebook.stem, "scale": scale, "status": status, "error": error}
-            | certificate
+            | record
             | _gathered(working)
         )
         metrics["fingerprint"] = state

@@ -375,16 +375,16 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
 def gather(
     plan: Mapping[str, Any], points: Sequence[Point], outcomes: Sequence[Mapping[str, Any]]
 ) -> list[Path]:
-    """Write the sweep's table, and the points' own tables as one, each with a birth certificate; return the
+    """Write the sweep's table, and the points' own tables as one, each with a record; return the
     files."""
     import pandas as pd
 
     parameters = points[0].parameters | plan["grid"]
     seconds = sum(outcome["seconds"] for outcome in outcomes)  # of computing, whenever it was
-    certificate = run_records.birth_certificate(
+    record = run_records.new_record(
         parameters, points[0].chosen.get("seed") if "seed" not in plan["grid"] else None, seconds
     )
-    certificate |= {"sweep": plan["name"], "notebook": plan["notebook"], "points": len(points)}
+    record |= {"sweep": plan["name"], "notebook": plan["notebook"], "points": len(points)}
     stem = runner.OUTPUTS / points[0].scale / "sweeps" / plan["name"]
 
     told = [{name: outcome[name] for name in ("status", "seconds", "error")} for outcome in outcomes]
@@ -403,7 +403,7 @@ def gather(
         else:  # of an earlier sweep with this name
             for old in (f"{stem}_rows.csv.gz", f"{stem}_rows.json"):
                 Path(old).unlink(missing_ok=True)
-        return [run_records.write_table(table, path, certificate) for path, table in tables.items()]
+        return [run_records.write_table(table, path, record) for path, table in tables.items()]
     except (OSError, ValueError) as error:
         raise runner.LabError(
             f"Cannot gather the tables of {plan['name']} in {runner.short(stem.parent)} ({error})."

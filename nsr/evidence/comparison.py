@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsr.book.run_records import OUTPUTS, certificate_path, read_table, short
+from nsr.book.run_records import OUTPUTS, read_table, record_path, short
 from nsr.evidence.novelty import flagged
 from nsr.evidence.paper import table as paper_table
 from nsr.evidence.reference_tables import made, results_path
@@ -64,31 +64,35 @@ def read_rows(
     ]
     lines = whole["source"].value_counts()
     sources = [
-        {"table": name, "lines": int(lines.get(name, 0)), "made": _birth(path) if name in found else MISSING}
+        {
+            "table": name,
+            "lines": int(lines.get(name, 0)),
+            "made": _when_made(path) if name in found else MISSING,
+        }
         for name, path in places.items()
         if name in found or name in tables
     ]
     return whole.reset_index(drop=True), pd.DataFrame(sources).set_index("table")
 
 
-def _birth(path: Path) -> str:
-    if not certificate_path(path).exists():
-        return f"{short(path)}, without a certificate"
-    return made(json.loads(certificate_path(path).read_text()))
+def _when_made(path: Path) -> str:
+    if not record_path(path).exists():
+        return f"{short(path)}, without a record"
+    return made(json.loads(record_path(path).read_text()))
 
 
 def seconds_taken(scale: str = "laptop", tables: Sequence[str] = TABLES) -> pd.DataFrame:
-    """How long each row took to measure, from the birth certificates: strategy, beam_size, test_set, seed,
+    """How long each row took to measure, from the records: strategy, beam_size, test_set, seed,
     seconds."""
     import pandas as pd
 
-    files = [certificate_path(results_path(name, scale)) for name in tables]
-    births = [
-        birth for file in files if file.exists() for birth in json.loads(file.read_text())["rows"].values()
+    files = [record_path(results_path(name, scale)) for name in tables]
+    records = [
+        record for file in files if file.exists() for record in json.loads(file.read_text())["rows"].values()
     ]
     lines = []
-    for birth in births:
-        known, options = birth["parameters"], birth["parameters"]["options"]
+    for record in records:
+        known, options = record["parameters"], record["parameters"]["options"]
         inner = options.get("predictor") or options.get("inner") or {}
         size = (
             options.get("beam_size")
@@ -102,7 +106,7 @@ def seconds_taken(scale: str = "laptop", tables: Sequence[str] = TABLES) -> pd.D
                 "beam_size": size,
                 "test_set": known["test_set"],
                 "seed": known["seed"],
-                "seconds": birth["seconds"],
+                "seconds": record["seconds"],
             }
         )
     return pd.DataFrame(lines, columns=["strategy", "beam_size", "test_set", "seed", "seconds"])

@@ -223,9 +223,9 @@ def measure_all(
     """
     networks = networks if isinstance(networks, Mapping) else {"": networks}
     jobs = jobs_of(rows, networks)
-    births = read_records(path)[1]
-    old = stale(births, [job.parameters for job in jobs if job.comparable])
-    there = [birth["parameters"] for run, birth in births.items() if run not in old]
+    records = read_records(path)[1]
+    old = stale(records, [job.parameters for job in jobs if job.comparable])
+    there = [record["parameters"] for run, record in records.items() if run not in old]
     sizes, wanted = (
         {(p.get("n_problems"), p["n_points"]) for p in some if "n_problems" in p}
         for some in (there, [job.parameters for job in jobs])

@@ -21,12 +21,12 @@ from nsr.book.locks import locked
 from nsr.book.run_records import (
     OUTPUTS,
     REFERENCE,
-    birth_certificate,
-    certificate_path,
     clock,
     digest,
+    new_record,
     progress,
     read_table,
+    record_path,
     timed,
     to_json,
     write_table,
@@ -102,36 +102,36 @@ def fill(jobs: Iterable[Job], path: Path, **about: Any) -> pd.DataFrame:
     import pandas as pd
 
     jobs = list(jobs)
-    table, births = read_records(path)
-    old = stale(births, [job.parameters for job in jobs if job.comparable])
-    there = recorded(jobs, births)
+    table, records = read_records(path)
+    old = stale(records, [job.parameters for job in jobs if job.comparable])
+    there = recorded(jobs, records)
     left, now = [job for job in jobs if job.make and there[job.run] not in set(table["run"])], [""]
     for job in progress(left, label=path.name.split(".")[0], note=lambda: now[0]):
         if job.run in set(read_records(path)[0]["run"]):
             continue  # another process has measured it by now
         start, now[0] = time.perf_counter(), job.label
         lines = job.lines()
-        certificate = birth_certificate(job.parameters, None, round(time.perf_counter() - start, 2))
+        record = new_record(job.parameters, None, round(time.perf_counter() - start, 2))
         with locked(path):
-            table, births = read_records(path)  # again: others may have written
-            births = {known: birth for known, birth in births.items() if known not in old}
-            births[job.run] = {
-                key: certificate[key] for key in ("parameters", "commit", "dirty", "date", "seconds")
+            table, records = read_records(path)  # again: others may have written
+            records = {run: one for run, one in records.items() if run not in old}
+            records[job.run] = {
+                key: record[key] for key in ("parameters", "commit", "dirty", "date", "seconds")
             }
-            kept = table[table["run"].isin(births) & (table["run"] != job.run)]
+            kept = table[table["run"].isin(records) & (table["run"] != job.run)]
             whole = pd.concat([part for part in (kept, lines) if len(part)], ignore_index=True)
-            seconds = round(sum(birth["seconds"] for birth in births.values()), 2)
-            about_all = birth_certificate(
-                {**about, "lines": len(whole), "rows": len(births)}, None, seconds
-            ) | {"rows": births}
+            seconds = round(sum(record["seconds"] for record in records.values()), 2)
+            about_all = new_record({**about, "lines": len(whole), "rows": len(records)}, None, seconds) | {
+                "rows": records
+            }
             write_table(whole, path, about_all, held=True)
     return read_table(path)
 
 
-def stale(births: Mapping[str, Any], present: Iterable[Mapping[str, Any]]) -> set[str]:
+def stale(records: Mapping[str, Any], present: Iterable[Mapping[str, Any]]) -> set[str]:
     """Runs made with weights that have the name, but no longer the content, of the present ones."""
     now = {(p["weights"], p.get("step")): p["weights_digest"] for p in present}
-    known = {run: birth["parameters"] for run, birth in births.items()}
+    known = {run: record["parameters"] for run, record in records.items()}
     return {
         run
         for run, p in known.items()
@@ -146,20 +146,20 @@ def read_records(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The table so far and the records of its rows; a record is written first, so every line has one."""
     import pandas as pd
 
-    has_record = path.exists() and certificate_path(path).exists()
-    births = json.loads(certificate_path(path).read_text()).get("rows", {}) if has_record else {}
-    if not births:  # nothing yet, or a table that was made in another way
+    has_record = path.exists() and record_path(path).exists()
+    records = json.loads(record_path(path).read_text()).get("rows", {}) if has_record else {}
+    if not records:  # nothing yet, or a table that was made in another way
         return pd.DataFrame(columns=["run"]), {}
     table = read_table(path)
-    return table[table["run"].isin(births)], births
+    return table[table["run"].isin(records)], records
 
 
-def recorded(jobs: Iterable[Job], births: Mapping[str, Any]) -> dict[str, str | None]:
+def recorded(jobs: Iterable[Job], records: Mapping[str, Any]) -> dict[str, str | None]:
     """The run of a table that holds the lines of each job, by the job's run; None where it has none."""
-    alike = {_but_weights(birth["parameters"]): run for run, birth in births.items()}
+    alike = {_but_weights(record["parameters"]): run for run, record in records.items()}
     return {
         job.run: job.run
-        if job.run in births
+        if job.run in records
         else None
         if job.comparable
         else alike.get(_but_weights(job.parameters))
@@ -174,25 +174,25 @@ def _but_weights(parameters: Mapping[str, Any]) -> str:
 def lines_of(jobs: Sequence[Job], path: Path) -> tuple[pd.DataFrame, str]:
     """The lines of these very jobs that the table at `path` has, and a sentence on them: when and by which
     commit they were measured, and which are missing, or why there are none."""
-    table, births = read_records(path)
-    there = recorded(jobs, births)
+    table, records = read_records(path)
+    there = recorded(jobs, records)
     table = table[table["run"].isin(there.values())].reset_index(drop=True)
-    used = [births[run] for run in births if run in set(table["run"])]
+    used = [records[run] for run in records if run in set(table["run"])]
     if not used:
-        alike = {_but_weights(birth["parameters"]) for birth in births.values()}
+        alike = {_but_weights(record["parameters"]) for record in records.values()}
         foreign = any(_but_weights(job.parameters) in alike for job in jobs)
         why = "was made with other weights" if foreign else "has none of these rows"
-        return table, f"the table {why}" if births else "there is no table yet"
+        return table, f"the table {why}" if records else "there is no table yet"
     missing = [job.label for job in jobs if there[job.run] not in set(table["run"])]
     return table, f"{len(table):,} lines, {made(*used)}" + ("; missing: " + ", ".join(missing)) * bool(
         missing
     )
 
 
-def made(*births: Mapping[str, Any]) -> str:
+def made(*records: Mapping[str, Any]) -> str:
     """When, by which commit (the last) and in how much time something was made, from its records."""
-    last = max(births, key=lambda birth: birth["date"])
-    spent = sum(birth["seconds"] for birth in births)
+    last = max(records, key=lambda record: record["date"])
+    spent = sum(record["seconds"] for record in records)
     return f"{last['date'][:10]}, commit {str(last['commit'])[:10]}, {clock(spent)}"
 
 
@@ -210,16 +210,16 @@ def made_at_once(
     path = results_path(name, scale, write=recompute, ending="csv")
     about = {"weights": trained.name, "weights_digest": weights_digest(trained), **parameters}
     if recompute:
-        with timed(birth_certificate(about, parameters.get("seed"))) as certificate:
+        with timed(new_record(about, parameters.get("seed"))) as record:
             table = make()
-        write_table(table, path, certificate)
+        write_table(table, path, record)
     if not path.exists():
         return None, "there is no table yet"
-    birth = json.loads(certificate_path(path).read_text())
-    known = birth["parameters"]
+    record = json.loads(record_path(path).read_text())
+    known = record["parameters"]
     if known.get("weights_digest") != about["weights_digest"]:
         return None, "the table was made with other weights"
     if not about.items() <= known.items():
         return None, "the table was made with other parameters"
     table = read_table(path)
-    return table, f"{len(table):,} lines, {made(birth)}"
+    return table, f"{len(table):,} lines, {made(record)}"

@@ -52,7 +52,7 @@ class Config:
     activation: str = "relu"
     bias: bool = False  # of the hidden layers; true as published
     dropout: float = 0.0  # in the decoder and in mix; 0.25 in transformer4sr
-    embedding_std: float = 0.1  # of token and position embeddings at birth; 1.0 as published
+    embedding_std: float = 0.1  # of token and position embeddings before training; 1.0 as published
     hint_vocabulary: int = 0  # number of hint token ids; 0 = no symbolic encoder
     hint_layers: int = 3
     hint_positions: int = 128

@@ -22,7 +22,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from nsr.book.run_records import EVERY, birth_certificate, clock, headless, short
+from nsr.book.run_records import EVERY, clock, headless, new_record, short
 from nsr.data.hints import hint_words
 from nsr.formulas.expressions import END, START, ExpressionError, Prefix, Vocabulary
 from nsr.formulas.notation import to_infix
@@ -87,7 +87,7 @@ class Run:
     ):
         self.settings, self.folder, self.templates, self.place = settings, folder, templates, place
         t, d = settings.training, settings.data
-        torch.manual_seed(t.seed)  # only the weights at birth are drawn from it
+        torch.manual_seed(t.seed)  # only the first weights are drawn from it
         self.network = Network(settings.config()).to(place.device)
         self.began_with: dict[str, Any] = {}  # what is known of the network that this one goes on from
         if t.start_from:
@@ -194,7 +194,7 @@ class Run:
         if self.settings.data.hinted:
             about["hint_words"] = list(hint_words(self.settings.vocabulary))
         about |= {
-            "birth": birth_certificate(flat, self.settings.training.seed, round(p.seconds, 1)),
+            "birth": new_record(flat, self.settings.training.seed, round(p.seconds, 1)),
             "began_with": self.began_with,
         }
         return checkpoints.export(

@@ -138,18 +138,18 @@ def main() -> None:
 
     def save(table: pd.DataFrame) -> None:
         seconds = float(table.groupby(["n_layers", "seed"]).cpu_seconds.first().sum())
-        certificate = run_records.birth_certificate(parameters, seed=0, seconds=seconds)
-        run_records.write_table(table, TABLE, certificate)
+        record = run_records.new_record(parameters, seed=0, seconds=seconds)
+        run_records.write_table(table, TABLE, record)
 
     save(run(setting, layers, seeds, unfinished(parameters), save))
 
 
 def unfinished(parameters: dict) -> pd.DataFrame | None:
     """The stored table, if it was made with the same parameters; else None, to begin afresh."""
-    certificate = run_records.certificate_path(TABLE)
-    if not (TABLE.exists() and certificate.exists()):
+    record = run_records.record_path(TABLE)
+    if not (TABLE.exists() and record.exists()):
         return None
-    known = json.loads(certificate.read_text())["parameters"]
+    known = json.loads(record.read_text())["parameters"]
     return run_records.read_table(TABLE) if known == json.loads(run_records.to_json(parameters)) else None
 
 

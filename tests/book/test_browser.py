@@ -202,9 +202,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The book as a folder of pages: every chapter's text and code, not executed."""
     folder = tmp_path_factory.mktemp("site") / "tiny"
     for name, path in runner.notebooks().items():
-        metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.birth_certificate(
-            {}, seed=0, seconds=0.0
-        )
+        metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.new_record({}, seed=0, seconds=0.0)
         runner.atomic_write(folder / name / "metrics.json", runner.to_json(metrics))
         jupytext.write(jupytext.read(path), folder / name / f"{name}.ipynb")
         pages.write_page(folder / name, path, metrics)
@@ -285,9 +283,7 @@ TRAPS = {
 def test_nothing_on_a_page_runs_or_leaves_the_machine(tmp_path: Path, browser: Browser):
     """Each trap is an output of a notebook, and its formula stands in the prose, too; the page is opened, and
     a link on it pressed."""
-    metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.birth_certificate(
-        {}, seed=0, seconds=0.0
-    )
+    metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.new_record({}, seed=0, seconds=0.0)
     source = tmp_path / "00_trap.py"
     source.write_text("# %% [markdown]\n# # A trap\n")
     for number, (trap, stopped) in enumerate(TRAPS.items()):

@@ -500,15 +500,15 @@ def test_tables_come_back_as_they_were(tmp_path: Path, name: str):
     table = pd.DataFrame(
         {"r2": [0.1 + 0.2, -np.inf, np.pi], "strategy": ["beam", "gvs", "a,b"], "n": [1, 2, 3]}
     )
-    certificate = runner.birth_certificate({"beam_size": np.int64(5), "r2": -np.inf}, seed=3, seconds=1.5)
-    path = run_records.write_table(table, tmp_path / name, certificate)
+    record = runner.new_record({"beam_size": np.int64(5), "r2": -np.inf}, seed=3, seconds=1.5)
+    path = run_records.write_table(table, tmp_path / name, record)
     pd.testing.assert_frame_equal(run_records.read_table(path), table, check_exact=True)
     kept = json.loads((tmp_path / "t.json").read_text())
     assert (
         kept["parameters"] == {"beam_size": 5, "r2": "-inf"} and kept["seed"] == 3 and kept["seconds"] == 1.5
     )
     first = path.read_bytes()
-    assert run_records.write_table(table, tmp_path / name, certificate).read_bytes() == first
+    assert run_records.write_table(table, tmp_path / name, record).read_bytes() == first
 
 
 def test_a_missing_table_is_a_sentence(tmp_path: Path):

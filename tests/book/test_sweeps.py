@@ -222,13 +222,11 @@ def test_a_failed_point_stops_no_other_and_the_next_sweep_runs_it_alone(
     ]
     assert list(rows) == ["size", "seed", "name", "item"]
     for name in ("trial.json", "trial_rows.json"):
-        certificate = json.loads((folder / name).read_text())
+        record = json.loads((folder / name).read_text())
         assert (
-            certificate["parameters"]["size"] == [2, 3]
-            and certificate["seed"] == 5
-            and certificate["notebook"] == "00_work"
+            record["parameters"]["size"] == [2, 3] and record["seed"] == 5 and record["notebook"] == "00_work"
         )
-        assert certificate["versions"] and certificate["seconds"] > 0
+        assert record["versions"] and record["seconds"] > 0
 
 
 def test_points_are_what_was_listed_times_the_grid(project: Path):

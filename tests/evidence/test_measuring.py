@@ -11,7 +11,7 @@ import pytest
 import sympy
 import torch
 
-from nsr.book.run_records import REFERENCE, certificate_path, read_table
+from nsr.book.run_records import REFERENCE, read_table, record_path
 from nsr.data.problems import Problem
 from nsr.data.templates import TreeRecipe, training_draws
 from nsr.evidence import measuring, reference_tables
@@ -175,15 +175,15 @@ def test_a_killed_grid_loses_one_row_and_goes_on(trained, tmp_path, counted):
     assert table.groupby(["length_penalty", "seed"]).size().tolist() == [4, 4, 4, 4]
     again = measure_all(GRID, path, trained)
     assert len(calls) == 4 and again.equals(table)
-    births = json.loads(certificate_path(path).read_text())["rows"]
-    assert set(births) == set(table["run"])
+    records = json.loads(record_path(path).read_text())["rows"]
+    assert set(records) == set(table["run"])
     assert all(
-        birth["parameters"]["weights_digest"] and birth["seconds"] > 0 and birth["date"]
-        for birth in births.values()
+        record["parameters"]["weights_digest"] and record["seconds"] > 0 and record["date"]
+        for record in records.values()
     )
 
 
-def test_a_certificate_without_its_table_is_measured_again(trained, tmp_path, counted):
+def test_a_record_without_its_table_is_measured_again(trained, tmp_path, counted):
     path = tmp_path / "table.csv"
     measure_all(GRID[:1], path, trained)
     before = path.read_bytes()
