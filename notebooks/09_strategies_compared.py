@@ -133,7 +133,7 @@ else:
 ROWS = layout(rows)
 THEIRS = [name for name in ROWS if paper.row(*name)]
 OURS = [name for name in ROWS if not paper.row(*name)]
-there = charts.measured(rows, ROWS)
+there = charts.present(rows, ROWS)
 print(f"{len(set(THEIRS) & set(there))} of the paper's {len(THEIRS)} rows are measured,",
       f"and {len(set(OURS) & set(there))} of our own")
 missing = [title_of(*name) for name in THEIRS if name not in there]
@@ -301,7 +301,7 @@ figure, axes = plt.subplots(1, len(panels), figsize=(10, 4.6), sharex=True, shar
 for ax, names in zip(axes, panels):
     charts.draw_thresholds(ax, rows, names)
     ax.legend(**below)
-    found = charts.measured(rows, names)
+    found = charts.present(rows, names)
     right = max(found, key=lambda name: row_of(rows, *name).novel.mean())
     more = f"; {len(names) - len(found)} {MISSING}" if len(found) < len(names) else ""
     ax.set_title(f"Newest: {title_of(*right)}{more}", fontsize=9)
@@ -333,7 +333,7 @@ def fisher(r, m):
 
 @cache
 def correlated(names):
-    names = charts.measured(rows, names)
+    names = charts.present(rows, names)
     found = correlation(rows, "novel", "accurate", names)
     if not found:
         return Interval(math.nan, math.nan, math.nan), len(names)
@@ -428,7 +428,7 @@ def way_of(strategy, threshold=ACCURATE):
 # A thin line is the way that a strategy came, from a budget of one candidate on.
 
 # %%
-RACERS = list(dict(charts.measured(rows, COMPARED)))  # each strategy once
+RACERS = list(dict(charts.present(rows, COMPARED)))  # each strategy once
 farthest = max(np.nanmax(way_of(name)[:, 0]) for name in RACERS)
 
 
@@ -684,7 +684,7 @@ for ax, names in zip(axes, panels):
     charts.draw_both_sets(ax, rows, names)
     ax.legend(**below)
 axes[0].set_ylabel("share of problems (%)")
-known = charts.measured(rows, ROWS, "baseline")
+known = charts.present(rows, ROWS, "baseline")
 top = max(known, key=lambda name: row_of(rows, *name, "baseline").accurate.mean())
 figure.suptitle(f"On known formulas {title_of(*top)} is the most accurate of {len(known)} rows",
                 weight="bold", fontsize=11)
@@ -867,12 +867,12 @@ assert easier == min(p_values, key=p_values.get), "compare the two p-values abov
 #    size as in `ROWS`.
 
 # %% tags=["solution"]
-sharpest = max(charts.measured(rows, THEIRS),
+sharpest = max(charts.present(rows, THEIRS),
                key=lambda name: (row_of(rows, *name).r2 > 0.99999).mean())
 
 # %% tags=["check"]
 shares = {name: (row_of(rows, *name).r2 > 0.99999).mean()
-          for name in charts.measured(rows, THEIRS)}
+          for name in charts.present(rows, THEIRS)}
 print("at 0.99999:", sharpest, " at 0.99:", best)
 assert sharpest in shares and shares[sharpest] == max(shares.values()), "another row has more"
 

@@ -486,10 +486,10 @@ else:
 
 # %%
 ROWS = layout(rows)
-THEIRS = charts.measured(rows, [name for name in ROWS if paper.row(*name)])
+THEIRS = charts.present(rows, [name for name in ROWS if paper.row(*name)])
 if not weights:  # a smaller beam than any of the paper's
-    THEIRS = charts.measured(rows, [("beam", 5), ("beam", largest_beam), ("tpsr", 1)])
-OURS = charts.measured(rows, [(name, 0) for name in (
+    THEIRS = charts.present(rows, [("beam", 5), ("beam", largest_beam), ("tpsr", 1)])
+OURS = charts.present(rows, [(name, 0) for name in (
     "families", "families+tpsr", "families+gvs", "last-leaf", "local", "local-random")])
 missing = [title_of(*name) for name in ROWS if paper.row(*name) and name not in THEIRS]
 print(f"{MISSING}:", ", ".join(missing) or "none")
@@ -521,7 +521,7 @@ for column, which in zip(axes.T, ("not_included", "not_included_matched")):
         if len(mine):
             steps = np.geomspace(1, mine.candidates.max(), 80)
             ax.plot(steps, 100 * share_at(mine.trace, steps, what=what), color=YELLOW, lw=2.4)
-        tops = {name: row_of(part, *name)[what].mean() for name in charts.measured(part, drawn)}
+        tops = {name: row_of(part, *name)[what].mean() for name in charts.present(part, drawn)}
         ax.set_title(f"{which}: {title_of(*max(tops, key=tops.get))} is highest", fontsize=9)
 for ax, what in zip(axes[:, 0], ("$R^2 > 0.99$ (%)", "novel (%)")):
     ax.set_ylabel(what)

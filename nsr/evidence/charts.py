@@ -46,7 +46,7 @@ def bar(estimate: Interval) -> np.ndarray:
     return np.clip([[estimate.value - estimate.low], [estimate.high - estimate.value]], 0, None)
 
 
-def measured(rows: pd.DataFrame, names: Sequence[Name], test_set: str = "not_included") -> list[Name]:
+def present(rows: pd.DataFrame, names: Sequence[Name], test_set: str = "not_included") -> list[Name]:
     """Those of the rows that were measured on a test set."""
     return [name for name in names if len(row_of(rows, *name, test_set))]
 
@@ -77,7 +77,7 @@ def draw_breakdown(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
 def draw_thresholds(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
     """Novelty against accuracy: seven dots per row, one for each threshold, the one for 0.99 large; small
     ticks are single seeds."""
-    for name in measured(rows, names):
+    for name in present(rows, names):
         part, style = row_of(rows, *name), style_of(name[0])
         x = share(part.novel)
         ys = [share(part.r2 > threshold) for threshold in THRESHOLDS]
@@ -147,7 +147,7 @@ def draw_tradeoff(
     """A share against what a search costs: points at the settings, joined where a strategy has several; thin
     lines are any-time curves."""
     for strategy in dict.fromkeys(name[0] for name in names):
-        parts = [row_of(rows, *name) for name in measured(rows, names) if name[0] == strategy]
+        parts = [row_of(rows, *name) for name in present(rows, names) if name[0] == strategy]
         if not parts:
             continue
         style = style_of(strategy)
@@ -186,7 +186,7 @@ def draw_tradeoff(
 def draw_both_sets(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
     """Accuracy at the seven thresholds on baseline (lines) and on not_included (dashed)."""
     places = np.arange(len(THRESHOLDS))
-    found = measured(rows, names, "baseline")
+    found = present(rows, names, "baseline")
     for k, name in enumerate(found):
         style, shift = style_of(name[0]), 0.24 * (k / max(1, len(found) - 1) - 0.5)
         for test_set, line in (("baseline", "-"), ("not_included", "--")):
@@ -264,7 +264,7 @@ def draw_matrix(ax: Axes, names: Sequence[Name], difference: np.ndarray, clear: 
 def draw_senses(ax: Axes, rows: pd.DataFrame, names: Sequence[Name], senses: dict[str, str]) -> None:
     """For every row the share of answers that are new in each sense, as dots on a line."""
     colours = dict(zip(senses, (ORANGE, GREY, SKY, BLUE, INK)))
-    found = measured(rows, names)
+    found = present(rows, names)
     for y, name in enumerate(found):
         part = row_of(rows, *name)
         values = [share(part[sense]) for sense in senses]
