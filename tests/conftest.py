@@ -29,6 +29,11 @@ SLOW = (
     "test_skeleton_tables",
     "test_tiny_networks",
     "test_contributing",
+    "test_golden",
+    "test_names",
+    "test_novel_steps",
+    "test_compiling",
+    "test_checkpoints",
 )
 # a test of these waits for no other of its file
 SPREAD = ("test_notebooks", "test_sweeps", "test_faults", "test_training", "test_tiny_networks")

@@ -49,6 +49,7 @@ def shuffled(prefix, rng):
     return (token, *(t for arg in args for t in arg))
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(st.sampled_from(VOCABULARIES).flatmap(prefixes), st.integers(0, 2**32))
 def test_canonical_is_idempotent_and_does_not_see_the_order(prefix, seed):
@@ -57,6 +58,7 @@ def test_canonical_is_idempotent_and_does_not_see_the_order(prefix, seed):
     assert canonical(shuffled(prefix, random.Random(seed))) == form
 
 
+@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(st.sampled_from(VOCABULARIES).flatmap(lambda v: prefixes(v, constants=False, max_leaves=6)))
 def test_canonical_keeps_the_function_where_no_constant_is_needed(prefix):
@@ -96,6 +98,7 @@ def test_is_reduced_agrees_with_sympy():
         assert is_reduced(prefix) == kept, prefix
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.sampled_from(VOCABULARIES).flatmap(prefixes))
 def test_template_is_a_fixpoint_without_constants(prefix):

@@ -47,6 +47,7 @@ def test_parse_is_the_inverse_of_to_infix(pair):
     assert parse(to_infix(prefix)) == (prefix, ())
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(st.sampled_from(VOCABULARIES).flatmap(lambda v: valued_prefixes(v, max_leaves=5)))
 def test_our_infix_means_to_sympy_what_the_tuple_means_to_us(pair):
