@@ -6,7 +6,7 @@ was made.
     outputs/<scale>/failed_<notebook>/     a later run that failed, until one works
     outputs/<scale>/index.html             the book
 
-What a notebook itself needs of the laboratory is in `nsr.book.run_records`, and can be had from here.
+What a notebook itself needs while it runs is in `nsr.book.run_records`; it imports that from the door, `nsr.book`.
 """
 
 import ast

@@ -3,9 +3,10 @@
 
 Four kinds of knowledge, in the order in which they are written:
 
-    <hints>  x1~x2 x1≁x3  <includes> sin mul C ≈2 x1 </includes>  <excludes> exp x2 </excludes>  length=9
-    </hints>
-             symmetry     positives, perhaps with values          negatives                     complexity
+    <hints>  x1~x2 x1≁x3                             symmetry
+             <includes> sin mul C ≈2 x1 </includes>  positives, perhaps with values
+             <excludes> exp x2 </excludes>           negatives
+             length=9  </hints>                      complexity
 
 No hints at all are `<hints> </hints>`. What each kind means, and where that differs from the published code,
 is said at its class.

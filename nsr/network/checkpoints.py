@@ -5,8 +5,9 @@ A run in progress keeps one file, `latest.safetensors`: weights, optimiser and l
 tensors, the rest as JSON in the file's own header, so that one rename replaces all of it. A finished network
 is a folder in outputs/reference/<scale>/<name>/:
 
-    weights.safetensors   about.json   templates.txt.gz   seen.safetensors (unless it is too large to be
-                          committed)
+    weights.safetensors   about.json   templates.txt.gz   seen.safetensors
+
+The last one, the log of shown sequences, is left out where it is too large to be committed.
 """
 
 from __future__ import annotations

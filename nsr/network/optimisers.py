@@ -51,8 +51,9 @@ class Muon(torch.optim.Optimizer):
     """Orthogonalised Nesterov momentum. `matrices` lists (weight, number of maps stacked in it): each map is
     orthogonalised on its own.
 
-    Update: M ← μM + G,  W ← (1 − η·decay) W − η √max(1, rows/columns) · orth(G + μM). Momentum lives in one
-    buffer per shape, (N, rows, columns), so that a step is a handful of batched products.
+    Update: M ← μM + G,  W ← (1 − η·decay) W − η √max(1, rows/columns) · orth(G + μM).
+
+    Momentum lives in one buffer per shape, (N, rows, columns), so that a step is a handful of batched products.
     """
 
     def __init__(

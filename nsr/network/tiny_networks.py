@@ -1,8 +1,9 @@
 """Tiny networks: each is trained once for its recipe and this version of the code, and kept for whoever asks
 next.
 
-outputs/tiny/networks/<kind>-<digest>/   as `nsr.network.training.train` leaves it; NSR_NETWORKS names another
-place than outputs/tiny/networks
+    outputs/tiny/networks/<kind>-<digest>/   as `nsr.network.training.train` leaves it
+
+The variable NSR_NETWORKS names another place than outputs/tiny/networks.
 """
 
 from __future__ import annotations

@@ -3,13 +3,13 @@ predictions were made of.
 
 The state s_t is a pool of tuples (subtree e′, verification score z, count c). In iteration t = 1 … T
 
-    prompt      k best subtrees of the pool, without those with z < z_thres, and k_rand subtrees of random
-                expressions of p_E;
-                from both together, draw uniformly until their length exceeds l_t ~ U{0 … ⌊15.58 + 0.42 t⌋}   (t = 1: no prompt)
-    predict     let the network complete the prompt, by beam search (b = 5) or any other strategy, and verify:
-                R
-    update      every subtree of the prediction that is new enters with (e′, R, 1), the others become (e′, (cz
-                + R)/(c + 1), c + 1)
+    prompt      take the k best subtrees of the pool, without those with z < z_thres, and k_rand subtrees of
+                random expressions of p_E; from both together, draw uniformly until their length exceeds
+                l_t ~ U{0 … ⌊15.58 + 0.42 t⌋}; the first iteration has no prompt
+    predict     let the network complete the prompt, by beam search (b = 5) or any other strategy, and verify
+                the prediction: its score is R
+    update      every subtree of the prediction that is new enters the pool as (e′, R, 1); each of the others
+                becomes (e′, (c·z + R)/(c + 1), c + 1)
 
 and the answer is the best candidate of all iterations. The rule for new subtrees is that of the text: the
 printed algorithm has none, and its pool would stay empty for ever.

@@ -1,12 +1,12 @@
 """Verified local search: from the best verified families, single edits, where the network points.
 
     start     the families of the network's beam (or of random templates of p_E)
-    choose    the family with the smallest  ln(1 − R²) + patience · (times it was edited before),  R² of
-              compressed values
-    edit      every single edit of it (nsr.formulas.editing), drawn without replacement with weights
-                  p(first token that differs | tokens before it, data) / number of edits that share this token
-                  and place
-              and what the network writes after such a token
+    choose    the family with the smallest  ln(1 − R²) + patience · (times it was edited before),  where R²
+              is of compressed values
+    edit      every single edit of it (nsr.formulas.editing), drawn without replacement with weights p / n, and
+              what the network writes after such an edit; p is the probability of the first token that
+              differs, given the tokens before it and the data, and n the number of edits that share this
+              token and place
     verify    the new ones as families; the best is pruned and is the answer so far
 
 Each edit is checked against the data, and that is what the theorem says a network cannot do for its last

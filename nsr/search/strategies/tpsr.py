@@ -4,8 +4,8 @@
 The answer is written token by token. Before each token the search makes r rollouts from what is written so
 far:
 
-    selection        go down to the child with the largest  Q(s,a) + β(s)·p(a|s)·√(ln N(s)) / (1 + N(s,a))
-                     (P-UCB)
+    selection        go down to the child with the largest value of P-UCB,
+                     Q(s,a) + β(s)·p(a|s)·√(ln N(s)) / (1 + N(s,a))
     expansion        add the most likely of the k_max best next tokens that was not tried yet
     simulation       let beam search complete the expression and verify it
     back-up          reward  1/(1 + NMSE) + λ·exp(−|s|/L),  and  Q ← max(Q, reward)  on the way back
