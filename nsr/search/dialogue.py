@@ -1,9 +1,11 @@
 """The dialogue with a search: a search asks by `yield`, somebody answers, and in the end it returns.
 
-dialogue = Dialogue(strategy.search(view, rng))
-for requests in dialogue:  # always a list, also where the search yielded one request
-    dialogue.answers = [… for request in requests]
-dialogue.result  # what the search returned
+Whoever answers writes
+
+    dialogue = Dialogue(strategy.search(view, rng))
+    for requests in dialogue:  # always a list, also where the search yielded one request
+        dialogue.answers = [… for request in requests]
+    dialogue.result  # what the search returned
 """
 
 from __future__ import annotations
