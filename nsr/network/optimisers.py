@@ -18,11 +18,11 @@ from nsr.network.model import Network
 NEWTON_SCHULZ = (3.4445, -4.7750, 2.0315)
 
 
-def orthogonalise(matrices: Tensor, iterations: int = 5) -> Tensor:
+def orthogonalise(matrices: Tensor, iterations: int = 5, bf16: bool = False) -> Tensor:
     """Push all singular values of each matrix of a stack (N, r, c) towards 1 by X ← aX + (bA + cA²)X with A =
     XXᵀ.
 
-    In float32: bfloat16 products are slow on CPUs without the instructions for them.
+    `bf16` multiplies in bfloat16, as Muon's author does; it is slow on CPUs without instructions for it.
 
     >>> torch.linalg.svdvals(orthogonalise(torch.randn(1, 4, 8))).sub(1).abs().max() < 0.5
     tensor(True)
@@ -33,7 +33,8 @@ def orthogonalise(matrices: Tensor, iterations: int = 5) -> Tensor:
     # A few matrices at a time stay in a core's cache through all iterations, which is half of the time on a
     # CPU.
     few = max(1, 2**17 // (x.shape[1] * x.shape[2])) if x.device.type == "cpu" else max(1, len(x))
-    x = torch.cat([_newton_schulz(part, iterations) for part in x.split(few)])
+    narrow = torch.bfloat16 if bf16 else x.dtype
+    x = torch.cat([_newton_schulz(part.to(narrow), iterations).to(x.dtype) for part in x.split(few)])
     return x.mT if tall else x
 
 
@@ -63,10 +64,11 @@ class Muon(torch.optim.Optimizer):
         momentum: float = 0.95,
         weight_decay: float = 0.0,
         iterations: int = 5,
+        bf16: bool = False,
     ):
         super().__init__(
             [weight for weight, _ in matrices],
-            dict(lr=lr, momentum=momentum, weight_decay=weight_decay, iterations=iterations),
+            dict(lr=lr, momentum=momentum, weight_decay=weight_decay, iterations=iterations, bf16=bf16),
         )
         shapes: dict[tuple[int, int], list[tuple[nn.Parameter, int]]] = {}
         for weight, parts in matrices:
@@ -84,7 +86,9 @@ class Muon(torch.optim.Optimizer):
             # (N, rows, columns)
             gradient = torch.cat([weight.grad.view(parts, *shape) for weight, parts in members])
             momentum.mul_(group["momentum"]).add_(gradient)
-            update = orthogonalise(gradient.add_(momentum, alpha=group["momentum"]), group["iterations"])
+            update = orthogonalise(
+                gradient.add_(momentum, alpha=group["momentum"]), group["iterations"], group["bf16"]
+            )
             rate = group["lr"] * math.sqrt(max(1.0, shape[0] / shape[1]))
             at = 0
             for weight, parts in members:
@@ -129,6 +133,7 @@ def make_optimisers(
     muon_weight_decay: float = 0.0,
     muon_iterations: int = 5,
     beta2: float = 0.999,
+    bf16: bool = False,
 ) -> list[torch.optim.Optimizer]:
     """`adamw`: AdamW on everything. `muon`: Muon on the matrices between hidden layers, AdamW on embeddings,
     biases and norms."""
@@ -139,7 +144,7 @@ def make_optimisers(
         matrices = [(weight, parts) for weight, parts in network.matrices() if weight.requires_grad]
         hidden = {id(weight) for weight, _ in matrices}
         made = [
-            Muon(matrices, muon_lr, muon_momentum, muon_weight_decay, muon_iterations),
+            Muon(matrices, muon_lr, muon_momentum, muon_weight_decay, muon_iterations, bf16),
             AdamW([p for p in trainable if id(p) not in hidden], lr, (0.9, beta2), weight_decay),
         ]
     else:

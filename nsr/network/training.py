@@ -106,8 +106,9 @@ class Run:
             for part in (self.network.embed, self.network.blocks, self.network.pool):
                 part.requires_grad_(False)
         names = ("weight_decay", "muon_lr", "muon_momentum", "muon_weight_decay", "muon_iterations", "beta2")
+        self.bf16 = t.precision == "bf16" or t.precision == "auto" and place.device.type == "cuda"
         self.optimisers = make_optimisers(
-            self.network, t.optimiser, t.lr, **{name: getattr(t, name) for name in names}
+            self.network, t.optimiser, t.lr, bf16=self.bf16, **{name: getattr(t, name) for name in names}
         )
         prompts = Prompts(d.prompt_empty, d.prompt_longest, d.prompt_total) if d.prompted else None
         self.stream = Stream(
@@ -214,13 +215,12 @@ class Run:
         on_device = batch.to(place.device)
         if self.network.config.dropout:  # a resumed run drops the same units
             torch.manual_seed(t.seed + random_streams.DROPOUT * (p.step * place.world + place.rank + 1))
-        bf16 = t.precision == "bf16" or t.precision == "auto" and place.device.type == "cuda"
         # Gradients are averaged over processes: the sum over the whole batch, per target, is that average
         # times their number.
         total = self.learn(
             (on_device.points, on_device.tokens, on_device.targets, on_device.hints),
             place.world / batch.weight,
-            bf16,
+            self.bf16,
         )
         if t.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), t.clip)

@@ -225,6 +225,11 @@ def test_orthogonalise_keeps_singular_vectors_and_evens_out_singular_values():
         assert 0.5 < new.diagonal(dim1=1, dim2=2).min() and new.diagonal(dim1=1, dim2=2).max() < 1.3
 
 
+def test_orthogonalise_in_bfloat16_is_the_same_up_to_rounding():
+    matrices = torch.randn(3, 6, 10, generator=torch.Generator().manual_seed(0))
+    assert (orthogonalise(matrices, bf16=True) - orthogonalise(matrices)).abs().max() < 0.05
+
+
 def test_muon_treats_stacked_maps_as_separate_matrices():
     torch.manual_seed(0)
     stacked = torch.nn.Parameter(torch.zeros(12, 4))
@@ -477,8 +482,11 @@ def test_publishing_copies_a_finished_network_only(finished, monkeypatch, tmp_pa
     assert same(weights(checkpoints.load("tiny/nesymres").folder), weights(finished / "final"))
 
 
-def test_the_path_of_a_cuda_device_runs_here_in_bfloat16(tmp_path):
-    trained = checkpoints.load_folder(training.train(tiny(precision="bf16", optimiser="adamw"), tmp_path))
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("optimiser", ["adamw", "muon"])
+def test_the_path_of_a_cuda_device_runs_here_in_bfloat16(tmp_path, norm, optimiser):
+    settings = tiny(precision="bf16", optimiser=optimiser, norm=norm)
+    trained = checkpoints.load_folder(training.train(settings, tmp_path))
     assert all(
         tensor.dtype == torch.float32 and tensor.isfinite().all()
         for tensor in trained.network.state_dict().values()
