@@ -524,13 +524,13 @@ if then.answer.notna().any():
 # %% [markdown]
 # ## The sweep
 #
-# To run this notebook for every combination, two at a time, skipping what is done:
+# To measure every combination, two at a time, skipping what is done:
 #
 # ```
 # python -m nsr sweep params/sweeps/beam_size.yaml --workers 2
 # ```
 #
-# The file is the grid, nothing more:
+# The file names a notebook that only measures ([A00](appendix/A00_measure.py)) and the grid of its parameters:
 
 # %%
 sweep_file = book.ROOT / "params" / "sweeps" / "beam_size.yaml"

@@ -23,21 +23,16 @@
 #
 # **From the paper.** Section 6; Table "Breakdown of generated expressions"; Figures of novelty against accuracy, trade-off, baseline.
 #
-# **Runtime.** Tiny: one minute. Laptop: half a minute; measuring all again with the sweep takes hours. Paper: days of a GPU.
+# **Runtime.** Tiny: one minute. Laptop: half a minute; measuring all again takes hours. Paper: days of a GPU.
 # On a laptop with 2 cores.
 
 # %% [markdown]
-# This chapter reads what the chapters before it measured. With `strategy` it does one thing only: it measures that row of the table and
-# stops. That is how a sweep uses it.
+# This chapter reads what the chapters before it measured.
 
 # %% tags=["parameters"]
 scale: str = "laptop"  # tiny, laptop or paper: how large everything is
-seed: int = 0  # of the test set that is measured with `strategy`, and of the bootstrap
+seed: int = 0  # of the bootstrap
 weights: str = "laptop"  # where nesymres, gvs and nsrwh are; empty: train tiny ones now
-recompute: bool = False  # write the claims beside the reference results, too
-strategy: str = ""  # measure this row of the table and stop; empty: compare them all
-beam_size: int = 5  # of that row
-test_set: str = "not_included"  # of that row
 n_problems: int = 150  # problems of a test set
 n_points: int = 100  # points given per problem; as many fresh ones judge
 n_seeds: int = 3  # test sets of each kind that are looked at
@@ -49,10 +44,8 @@ n_live: int = 12  # problems that are solved again, to see whether the table is 
 
 # %%
 import math
-import tempfile
 from functools import cache
 from itertools import combinations
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -60,8 +53,8 @@ import pandas as pd
 from IPython.display import HTML, display
 
 from nsr.evidence import (
-    ACCURATE, GREY, KEY, MISSING, ROW, THRESHOLDS, Interval, Row, at_equal_cost, charts, correlation,
-    flagged, has_traces, judge, layout, mcnemar, measure, measure_all, network_for, outside_language,
+    ACCURATE, GREY, KEY, MISSING, ROW, THRESHOLDS, Interval, at_equal_cost, charts, correlation,
+    flagged, has_traces, judge, layout, mcnemar, measure, network_for, outside_language,
     paired, paper, percent, read_claims, read_rows, results_path, row_of, save, seconds_taken, share_at,
     stopped_at, style_of, title_of, use_style, wilson,
 )
@@ -81,31 +74,19 @@ def network(kind):
 # ## From a file to every row
 #
 # A row is a strategy, a beam size and one of three networks: `nesymres` for beam search and TPSR, `gvs`, which was trained with
-# prompts, and `nsrwh`, trained with hints. All know the same templates. One command measures every row and then runs this chapter on
-# what was measured:
+# prompts, and `nsrwh`, trained with hints. All know the same templates. The rows are data, `params/replicate.yaml`; here is the
+# beginning of its tables. One command measures whatever of them is missing, judges the claims, and runs this chapter:
 #
 # ```
-# python -m nsr sweep params/sweeps/table.yaml --workers 2
+# python -m nsr replicate --only "chapter 09"
 # ```
 
 # %%
-print((book.ROOT / "params" / "sweeps" / "table.yaml").read_text())
+plan = (book.ROOT / "params" / "replicate.yaml").read_text()
+print(plan[plan.index("tables:"):][:1100])
 
 # %% [markdown]
-# This cell is all that a point of the sweep does: a row of the grid becomes a line per problem, in a table that the sweep collects.
-
-# %%
-if strategy:
-    here = book.run_dir() or Path(tempfile.mkdtemp())
-    row = Row(by_name(strategy, beam_size), test_set, seed, n_problems, n_points)
-    lines = flagged(measure_all([row], here / "table.csv.gz", network(kind_of(strategy))))
-    book.record(novel=float(lines.novel.mean()), accurate=float(lines.accurate.mean()),
-               problems=len(lines), candidates=float(lines.candidates.mean()))
-    print(f"{row.label}: novel {percent(lines.novel)}, accurate {percent(lines.accurate)}")
-    raise SystemExit(0)  # the notebook ends here, and well
-
-# %% [markdown]
-# Otherwise we gather what there is. A row that nobody has measured yet is missing from the pictures, and says so in the tables.
+# We gather what there is. A row that nobody has measured yet is missing from the pictures, and says so in the tables.
 
 
 # %%
@@ -827,16 +808,9 @@ print("the paper's own table disagrees with:", ", ".join(disagree.claim.unique()
 assert set(judged.claim) == {claim.id for claim in claims}
 
 # %% [markdown]
-# The same table as a file, with its record: beside this page, and with `recompute` among the reference results.
+# `python -m nsr replicate --only claims` writes this table as a file, with its record.
 
 # %%
-places = [book.run_dir() / "claims.csv"] if book.run_dir() else []
-if recompute:
-    places.append(results_path("claims", scale, write=True).parents[1] / "claims.csv")
-record = book.new_record({"scale": scale, "n_seeds": n_seeds, "lines": len(rows)}, seed)
-for path in places:
-    book.write_table(judged.round(4), path, record)
-    print("→", book.short(path))
 book.record(**{verdict.replace(" ", "_"): int(n) for verdict, n in verdicts.value_counts().items()})
 
 # %% [markdown]

@@ -29,22 +29,25 @@ except ImportError as error:
     sys.exit(unusable(error))
 
 
-def _publish(name: str) -> int:
+def _publish(name: str, scale: str) -> int:
     """Say what was copied and how large it is, or why nothing was."""
     from nsr.book.run_records import short
+    from nsr.evidence.reference_tables import publish_tables
     from nsr.network import checkpoints  # late: it brings torch along
 
     try:
-        folder = checkpoints.publish(name)
+        files = (
+            publish_tables(scale)
+            if name == "tables"
+            else sorted(checkpoints.publish(f"{scale}/{name}").iterdir())
+        )
     except checkpoints.CheckpointError as error:
         print(error, file=sys.stderr)
         return 2
-    sizes = {path.name: path.stat().st_size for path in sorted(folder.iterdir())}
-    print(
-        f"{short(folder)}: "
-        + ", ".join(f"{part} {size / 1e6:.1f} MB" for part, size in sizes.items())
-        + f"; {sum(sizes.values()) / 1e6:.1f} MB in all"
-    )
+    sizes = [path.stat().st_size / 1e6 for path in files]
+    for path, size in zip(files, sizes):
+        print(f"{short(path)}, {size:.1f} MB")
+    print(f"{len(files)} files, {sum(sizes):.1f} MB in all")
     return 0
 
 
@@ -99,6 +102,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--scheduler", metavar="tcp://HOST:PORT", help="on the workers of a Dask scheduler that is running"
     )
 
+    replicate = commands.add_parser(
+        "replicate", help="train, measure, judge and run the book: whatever of it is not up to date"
+    )
+    replicate.add_argument("--file", type=Path, help="another plan than params/replicate.yaml")
+    replicate.add_argument("--plan", action="store_true", help="say what would be done, and do nothing")
+    replicate.add_argument(
+        "--only",
+        nargs="+",
+        default=[],
+        metavar="PART",
+        help="networks, tables, claims, chapters, or steps like 'table beam', with what they need",
+    )
+    replicate.add_argument(
+        "--networks", type=int, metavar="N", help="of each kind that the plan has several of"
+    )
+    replicate.add_argument(
+        "--strict", action="store_true", help="make again what older code or a dirty tree has made"
+    )
+    replicate.add_argument(
+        "--dirty", action="store_true", help="go on although files differ from the commit; the records say so"
+    )
+    replicate.add_argument("--step", default="", help=argparse.SUPPRESS)  # one step alone: what workers run
+    here = replicate.add_mutually_exclusive_group()
+    here.add_argument("--workers", type=int, metavar="N", help="so many steps at once, as processes")
+    here.add_argument(
+        "--scheduler", metavar="tcp://HOST:PORT", help="steps on the workers of a Dask scheduler"
+    )
+
     train = commands.add_parser("train", help="train a network and keep its weights")
     train.add_argument("name", help="which network, for instance nesymres")
 
@@ -116,9 +147,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fit.add_argument("--seed", type=int, default=0, help="another seed, another search (default: 0)")
 
     publish = commands.add_parser(
-        "publish", help="copy a finished network from outputs/training to outputs/reference, to be committed"
+        "publish", help="copy a finished network, or all tables, to outputs/reference, to be committed"
     )
-    publish.add_argument("name", help="which network, for instance nesymres")
+    publish.add_argument("name", help="which network, for instance nesymres, or 'tables'")
 
     copies = {
         kind: commands.add_parser(kind, help=text)
@@ -138,7 +169,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "--to", type=Path, metavar="FOLDER", help="where to (default: outputs/student or outputs/teacher)"
         )
 
-    for command in (run, sweep, train, publish, *copies.values()):
+    for command in (run, sweep, replicate):
+        command.add_argument(
+            "--reference",
+            action="store_true",
+            help="with the committed networks and tables, whatever was trained and measured here",
+        )
+    for command in (run, sweep, replicate, train, publish, *copies.values()):
         command.add_argument(
             "--scale", default="laptop", metavar="|".join(runner.SCALES), help="how large (default: laptop)"
         )
@@ -154,7 +191,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
 
     options = parser.parse_args(arguments)
+    if getattr(options, "reference", False):
+        os.environ["NSR_REFERENCE"] = "1"
     try:
+        if options.command == "replicate":
+            from nsr.replication import Order, replicate  # late: it brings torch along
+
+            order = Order(options.scale, options.networks, options.strict, options.dirty, options.file)
+            return replicate(
+                order,
+                only=options.only,
+                plan=options.plan,
+                step=options.step,
+                workers=options.workers,
+                scheduler=options.scheduler,
+            )
         if options.command == "sweep":
             return sweeps.sweep(
                 options.file,
@@ -170,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _fit(options)
         if options.command == "publish":
             runner.check_scale(options.scale)
-            return _publish(f"{options.scale}/{options.name}")
+            return _publish(options.name, options.scale)
         overrides = dict(options.overrides)
         if options.command == "run":
             return runner.run_all(

@@ -5,6 +5,7 @@ Any module may import this one; of them it imports only locks. Notebooks reach i
 `nsr.book`.
 """
 
+import ast
 import contextlib
 import gzip
 import hashlib
@@ -35,7 +36,8 @@ Item = TypeVar("Item")
 PACKAGE = Path(__file__).resolve().parents[1]
 ROOT = Path(os.environ.get("NSR_ROOT") or PACKAGE.parent)  # the project, wherever the reader started from
 OUTPUTS = Path(os.environ.get("NSR_OUTPUTS") or ROOT / "outputs")
-REFERENCE = ROOT / "outputs" / "reference"  # the committed results; read, hardly ever written
+REFERENCE = ROOT / "outputs" / "reference"  # the committed results; only `publish` writes there
+OWN = OUTPUTS / "own"  # the tables that were measured here
 
 EVERY = 10.0  # seconds between two plain progress lines
 FLAGS = ("novel", "same_")  # columns of a table of answers whose names begin so are true or false
@@ -66,6 +68,12 @@ def figure_dir() -> Path:
     folder = run_dir() / "figures" if run_dir() else _scratch()
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def reference_only() -> bool:
+    """Whether the reader asked for the committed networks and tables, whatever was trained and measured here
+    (`--reference`)."""
+    return bool(os.environ.get("NSR_REFERENCE"))
 
 
 def state_file(name: str) -> Path | None:
@@ -297,6 +305,29 @@ def digest(*parts: bytes | str | Path) -> str:
         part = part.encode() if isinstance(part, str) else part
         total.update(len(part).to_bytes(8, "big") + part)  # lengths first, so that parts cannot run together
     return total.hexdigest()[:16]
+
+
+@cache
+def code_digest(rooms: tuple[str, ...]) -> str:
+    """A short hash of what the code of some rooms does: comments, docstrings and layout do not count.
+
+    >>> code_digest(("formulas",)) == code_digest(("formulas",)) != code_digest(("numbers",))
+    True
+    """
+    files = [path for room in rooms for path in sorted((PACKAGE / room).rglob("*.py"))]
+    return digest(*(part for path in files for part in (path.name, _bare(path.read_text()))))
+
+
+def _bare(source: str) -> str:
+    """The syntax of a program without its docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+            and ast.get_docstring(node) is not None
+        ):
+            node.body = node.body[1:]
+    return ast.dump(tree)
 
 
 # ---- progress -----------------------------------------------------------------------------------------------------------------

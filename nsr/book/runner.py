@@ -43,6 +43,7 @@ from nsr.book.run_records import (
     digest,
     metrics_of,
     new_record,
+    reference_only,
     short,
     timed,
     to_json,
@@ -80,9 +81,14 @@ def notebooks() -> dict[str, Path]:
     return {path.stem: path for path in sorted(NOTEBOOKS.glob("[0-9][0-9]_*.py"))}
 
 
+def appendix() -> dict[str, Path]:
+    """The reports behind the lessons, by name."""
+    return {path.stem: path for path in sorted((NOTEBOOKS / "appendix").glob("A[0-9][0-9]_*.py"))}
+
+
 def find(wanted: str) -> Path:
     """The notebook with this number, name, or beginning of a name."""
-    known = notebooks()
+    known = notebooks() | appendix()
     beginning = f"{int(wanted):02d}_" if wanted.isdecimal() else wanted.removesuffix(".py")
     hits = [beginning] if beginning in known else [name for name in known if name.startswith(beginning)]
     if len(hits) == 1:
@@ -170,9 +176,11 @@ def _cast(parameter: Parameter, value: Any, notebook: str) -> Any:
 
 def fingerprint(notebook: Path, parameters: Mapping[str, Any]) -> str:
     """A hash of all that decides a run's results: the notebook, its parameters, the source of nsr, the
-    reference weights."""
+    committed weights and those that were trained here."""
     source = sorted(PACKAGE.rglob("*.py"))
     weights = sorted(path for path in REFERENCE.rglob("*") if path.suffix in WEIGHTS)
+    if not reference_only():
+        weights += sorted((OUTPUTS / "training").glob("*/*/final/weights.safetensors"))
     named = [
         part
         for path in source + weights

@@ -31,6 +31,7 @@ import psutil
 import yaml
 
 from nsr.book import run_records, runner
+from nsr.book.chain import call
 from nsr.book.locks import locked
 from nsr.book.spelling import refuse_unknown
 
@@ -367,6 +368,18 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
         Client(cluster) as client,
     ):
         yield client
+
+
+@contextlib.contextmanager
+def commands_on(scheduler: str, command: Sequence[str]) -> Iterator[tuple[Callable[[Any], None], int]]:
+    """A way to make a step of a chain on the workers of a Dask scheduler, by a command with the step's name
+    at its end, and how many of them there are."""
+
+    def make(step: Any) -> None:
+        client.submit(call, [*command, step.name], pure=False).result()
+
+    with _client(None, scheduler) as client:
+        yield make, max(1, len(client.nthreads()))
 
 
 # ---- gathering ----------------------------------------------------------------------------------------------------------------

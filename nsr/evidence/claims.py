@@ -14,6 +14,7 @@ strategies, so its interval is over strategies.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -24,10 +25,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
-from nsr.book.run_records import ROOT, short
+from nsr.book.run_records import (
+    OWN,
+    REFERENCE,
+    ROOT,
+    code_digest,
+    digest,
+    new_record,
+    record_path,
+    reference_only,
+    short,
+    timed,
+    write_table,
+)
 from nsr.data.test_sets import TEST_SETS
 from nsr.evidence import paper
-from nsr.evidence.comparison import at_equal_cost, levels_of, line_of, row_of
+from nsr.evidence.comparison import at_equal_cost, levels_of, line_of, read_rows, row_of
 from nsr.evidence.statistics import (
     UNKNOWN,
     Interval,
@@ -342,6 +355,34 @@ def correlation(
         return None
     by_strategy, p_value = pearson(one.values(), two.values())
     return by_strategy, pearson_over_problems(one, two, seed), one.tops.shape[1], p_value
+
+
+def judged_path(scale: str) -> Path:
+    """Where the judged claims lie: those of the tables measured here, or the committed ones."""
+    own = OWN / scale / "claims.csv"
+    return own if own.exists() and not reference_only() else REFERENCE / scale / "claims.csv"
+
+
+def inputs_digest(scale: str) -> str:
+    """A short hash of what the claims are judged by: their file, and the runs of the tables."""
+    rows, _ = read_rows(scale)
+    return digest(ROOT / "params" / "claims.yaml", *sorted(map(str, rows["run"].unique())))
+
+
+def write_judgement(scale: str = "laptop", seed: int = 0) -> pd.DataFrame:
+    """Judge the claims on all that was measured at a scale, and write the table with its record."""
+    rows, _ = read_rows(scale)
+    with timed(new_record({"scale": scale, "lines": len(rows)}, seed)) as record:
+        judged = judge(read_claims(), rows, seed)
+    record |= {"inputs": inputs_digest(scale), "code": code_digest(("evidence",))}
+    write_table(judged.round(4), OWN / scale / "claims.csv", record)
+    return judged
+
+
+def record_of(path: Path) -> dict[str, Any]:
+    """The record beside a table; nothing where there is none."""
+    path = record_path(path)
+    return json.loads(path.read_text()) if path.exists() else {}
 
 
 # -------------------------------------------------------------------------------------------------------- the paper's side

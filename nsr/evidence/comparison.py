@@ -8,21 +8,19 @@ compared.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsr.book.run_records import OUTPUTS, read_table, record_path, short
 from nsr.evidence.novelty import flagged
 from nsr.evidence.paper import table as paper_table
-from nsr.evidence.reference_tables import made, results_path
+from nsr.evidence.reference_tables import made, read_records, results_path, tables_of
 from nsr.evidence.statistics import Interval, McNemar, difference, mcnemar, paired_difference
 from nsr.evidence.verdicts import MISSING
 from nsr.formulas.equivalence import template_of
+from nsr.network.checkpoints import load, places_of, weights_digest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,49 +34,49 @@ ROW = ["strategy", "beam_size"]
 # ---------------------------------------------------------------------------------------------------------------- reading
 
 
-def read_rows(
-    scale: str = "laptop", tables: Sequence[str] = TABLES, sweep: str = "table"
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """All lines that were measured, and where they come from: the reader's own sweep first, then the tables
-    of the chapters.
+def read_rows(scale: str = "laptop", tables: Sequence[str] = TABLES) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """All lines that the present networks have in these tables, and where they come from.
 
-    A row that is in several places is taken from the first.
+    Where there are several networks of a kind, the column `network` says which: 0 is the one without a
+    number. Lines that were made with other weights of the same name are left out.
     """
     import pandas as pd
 
-    places = {f"sweep {sweep}": OUTPUTS / scale / "sweeps" / f"{sweep}_rows.csv.gz"} | {
-        name: results_path(name, scale) for name in tables
-    }
-    found = {
-        name: flagged(read_table(path)).assign(source=name) for name, path in places.items() if path.exists()
-    }
-    if not found:
+    present = cache(lambda name: weights_digest(load(name)) if places_of(name) else "")
+    parts, sources = [], []
+    for name in tables:
+        table, records = read_records(*tables_of(results_path(name, scale)))
+        known = {run: record["parameters"] for run, record in records.items()}
+        current = {
+            run: _number(p["weights"])
+            for run, p in known.items()
+            if present(p["weights"]) in ("", p["weights_digest"])
+        }
+        table = table[table["run"].isin(current)]
+        used = [records[run] for run in current]
+        sources.append({"table": name, "lines": len(table), "made": made(*used) if used else MISSING})
+        if len(table):
+            parts.append(flagged(table).assign(source=name, network=table["run"].map(current)))
+    if not parts:
         raise FileNotFoundError(
-            f"Nothing was measured yet at the scale {scale!r}. Run: python -m nsr sweep params/sweeps/{sweep}.yaml --scale {scale}"
+            f"Nothing was measured yet at the scale {scale!r}. Run: python -m nsr replicate --only tables --scale {scale}"
         )
-    whole = pd.concat(found.values(), ignore_index=True)
+    whole = pd.concat(parts, ignore_index=True)
     # a row was measured in one place, and there in one way
     origin = whole["source"] + " " + whole["run"].astype(str)
-    whole = whole[
-        origin == origin.groupby([whole[name] for name in (*ROW, "test_set", "seed")]).transform("first")
-    ]
-    lines = whole["source"].value_counts()
-    sources = [
-        {
-            "table": name,
-            "lines": int(lines.get(name, 0)),
-            "made": _when_made(path) if name in found else MISSING,
-        }
-        for name, path in places.items()
-        if name in found or name in tables
-    ]
-    return whole.reset_index(drop=True), pd.DataFrame(sources).set_index("table")
+    row = [whole[name] for name in (*ROW, "test_set", "seed", "network")]
+    whole = whole[origin == origin.groupby(row).transform("first")].reset_index(drop=True)
+    several = whole["network"].nunique() > 1
+    return whole if several else whole.drop(columns="network"), pd.DataFrame(sources).set_index("table")
 
 
-def _when_made(path: Path) -> str:
-    if not record_path(path).exists():
-        return f"{short(path)}, without a record"
-    return made(json.loads(record_path(path).read_text()))
+def _number(weights: str) -> int:
+    """Which of the networks of its recipe it is.
+
+    >>> _number("laptop/gvs@2"), _number("laptop/gvs")
+    (2, 0)
+    """
+    return int(weights.partition("@")[2] or 0)
 
 
 def seconds_taken(scale: str = "laptop", tables: Sequence[str] = TABLES) -> pd.DataFrame:
@@ -86,12 +84,9 @@ def seconds_taken(scale: str = "laptop", tables: Sequence[str] = TABLES) -> pd.D
     seconds."""
     import pandas as pd
 
-    files = [record_path(results_path(name, scale)) for name in tables]
-    records = [
-        record for file in files if file.exists() for record in json.loads(file.read_text())["rows"].values()
-    ]
+    paths = [tables_of(results_path(name, scale)) for name in tables]
     lines = []
-    for record in records:
+    for record in (one for places in paths for one in read_records(*places)[1].values()):
         known, options = record["parameters"], record["parameters"]["options"]
         inner = options.get("predictor") or options.get("inner") or {}
         size = (
@@ -201,7 +196,9 @@ def at_equal_cost(beams: pd.DataFrame, spent: float, cost: str = "candidates") -
     low, part = int(place), place - int(place)
     flags = [name for name in beams if name.startswith("novel") or name in ("accurate", "copied")]
     one, two = (
-        beams[beams["beam_size"] == means.index[min(i, len(means) - 1)]].set_index(KEY)[flags].astype(float)
+        beams[beams["beam_size"] == means.index[min(i, len(means) - 1)]]
+        .set_index(line_of(beams))[flags]
+        .astype(float)
         for i in (low, low + 1)
     )
     return (

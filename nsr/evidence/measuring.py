@@ -24,13 +24,22 @@ from nsr.data.test_sets import test_set as make_test_set
 from nsr.evidence.anytime import COLUMN, trace_of
 from nsr.evidence.novelty import ACCURATE, TrainingSet, flagged, tidy
 from nsr.evidence.practical import measure_practical
-from nsr.evidence.reference_tables import Job, fill, lines_of, made_at_once, read_records, results_path, stale
+from nsr.evidence.reference_tables import (
+    Job,
+    fill,
+    lines_of,
+    made_at_once,
+    read_records,
+    results_path,
+    stale,
+    tables_of,
+)
 from nsr.evidence.rows import N_POINTS, N_PROBLEMS, PRACTICAL_SETS, SEEDS, SKELETON_SETS, Row
 from nsr.evidence.scaling import measure_skeletons
 from nsr.evidence.statistics import wilson
 from nsr.formulas.equivalence import template_of
 from nsr.formulas.expressions import Template, is_valid
-from nsr.network.checkpoints import Trained, load
+from nsr.network.checkpoints import Trained, load, places_of
 from nsr.network.devices import best_device
 from nsr.network.tiny_networks import tiny_network
 from nsr.search.engine import Budget, Strategy, solve_all
@@ -41,12 +50,15 @@ if TYPE_CHECKING:
 
 
 def network_for(weights: str, kind: str = "nesymres") -> Trained:
-    """The network that a chapter studies: loaded by name, or with an empty name a tiny one of its kind,
-    trained when it is first wanted.
+    """The network that a chapter studies: loaded by name. With an empty name, or where a tiny one is not there
+    yet, it is a tiny one of its kind, trained when it is first wanted.
 
     It is on the GPU if there is one.
     """
-    return load(weights, best_device()) if weights else tiny_network(kind, best_device())
+    scale, _, name = weights.partition("/")
+    if not weights or scale == "tiny" and not places_of(weights):
+        return tiny_network(name or kind, best_device())
+    return load(weights, best_device())
 
 
 def problems_of(
@@ -175,8 +187,12 @@ def measured(
     kind is made at once by a function, with its `parameters`; `live` is then a function, too.
     """
     networks = networks if isinstance(networks, Mapping) else {"": networks}
-    tiny = any(network.name.startswith("tiny/") for network in networks.values())
-    recompute = recompute and not tiny  # a tiny network is trained on the spot, and nothing of it is kept
+    # a network that was trained on the spot is kept nowhere, and nothing of it is
+    tiny = any(
+        network.name.startswith("tiny/") and network.folder not in places_of(network.name)
+        for network in networks.values()
+    )
+    recompute = recompute and not tiny
     if callable(rows):
         (trained,) = networks.values()
         table, about = made_at_once(name, trained, rows, scale=scale, recompute=recompute, **parameters)
@@ -184,7 +200,7 @@ def measured(
         print(f"{name}, {way}: {about}")
         return live() if table is None else table
     path = results_path(name, scale, write=recompute)
-    way, before = "read", read_records(path)[1] if recompute else {}
+    way, before = "read", read_records(*tables_of(path))[1] if recompute else {}
     if recompute:
         measure_all(rows, path, networks)
     table, about = lines_of(jobs_of(rows, networks), path)
@@ -223,7 +239,7 @@ def measure_all(
     """
     networks = networks if isinstance(networks, Mapping) else {"": networks}
     jobs = jobs_of(rows, networks)
-    records = read_records(path)[1]
+    records = read_records(*tables_of(path))[1]
     old = stale(records, [job.parameters for job in jobs if job.comparable])
     there = [record["parameters"] for run, record in records.items() if run not in old]
     sizes, wanted = (
@@ -301,7 +317,8 @@ def _compile(row: Row, trained: Trained) -> None:
 def snapshot_steps(name: str, trained: Trained, n: int | None = None, scale: str = "laptop") -> list[int]:
     """The steps of the training that a table follows: `n` of the snapshots that are here, evenly spread, or,
     where they are not shipped, of those in the table's record."""
-    records = read_records(results_path(name, scale))[1].values() if not trained.snapshots() else ()
+    path = results_path(name, scale)
+    records = read_records(*tables_of(path))[1].values() if not trained.snapshots() else ()
     steps = trained.snapshots() or {
         p["step"] for p in (r["parameters"] for r in records) if p["weights"] == trained.name
     } - {None}

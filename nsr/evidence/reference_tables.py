@@ -3,8 +3,11 @@
 A run is written to its table as soon as it is measured. It is known by everything that decides its numbers,
 so that none is measured twice.
 
-    outputs/reference/<scale>/results/<name>.csv.gz   a line per problem; the column `run` says of which run
-    outputs/reference/<scale>/results/<name>.json     parameters, commit, date and seconds of table and runs
+    outputs/own/<scale>/results/<name>.csv.gz   a line per problem; the column `run` says of which run
+    outputs/own/<scale>/results/<name>.json     parameters, commit, date and seconds of table and runs
+    outputs/reference/<scale>/results/…         the same, committed: what `publish` has put there
+
+Who reads a table reads both: what was measured here, and of the committed runs those that were not.
 """
 
 from __future__ import annotations
@@ -13,53 +16,48 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsr.book.locks import locked
 from nsr.book.run_records import (
-    OUTPUTS,
+    OWN,
     REFERENCE,
+    atomic_write,
     clock,
+    code_digest,
     digest,
     new_record,
     progress,
     read_table,
     record_path,
+    reference_only,
     timed,
     to_json,
     write_table,
 )
-from nsr.network.checkpoints import Trained
+from nsr.network.checkpoints import Trained, weights_digest
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 def results_path(name: str, scale: str = "laptop", *, write: bool = False, ending: str = "csv.gz") -> Path:
-    """Where a reference table lies, e.g. outputs/reference/laptop/results/beam.csv.gz; the reader's own comes
-    before the committed one."""
-    places = [
-        folder / scale / "results" / f"{name}.{ending}" for folder in (OUTPUTS / "reference", REFERENCE)
-    ]
-    return places[0] if write else next((path for path in places if path.exists()), places[-1])
+    """Where a table lies, e.g. outputs/reference/laptop/results/beam.csv.gz; one that was measured here comes
+    before the committed one, and `write` names the place for it."""
+    shipped, own = (folder / scale / "results" / f"{name}.{ending}" for folder in (REFERENCE, OWN))
+    return own if write or own.exists() and not reference_only() else shipped
 
 
-def weights_digest(trained: Trained, step: int | None = None) -> str:
-    """A short name of the very weights and training templates, whatever folder they lie in."""
-    file = (
-        trained.folder / "weights.safetensors"
-        if step is None
-        else trained.snapshots().get(step, trained.folder)
-    )
-    files = (file, trained.folder / "templates.txt.gz")
-    return _digest_of(files, tuple(path.stat().st_mtime_ns if path.is_file() else 0 for path in files))
+def tables_of(path: Path) -> list[Path]:
+    """The table at `path` and, if it was measured here, the committed one of the same name behind it."""
+    if not path.is_relative_to(OWN):
+        return [path]
+    return [path, REFERENCE / path.relative_to(OWN)]
 
 
-@lru_cache(maxsize=256)  # every row asks for the digest of its network; a file that changed has another time
-def _digest_of(files: tuple[Path, ...], times: tuple[int, ...]) -> str:
-    return digest(*files)
+# the rooms whose code decides the numbers of a table
+MEASURED_BY = ("formulas", "numbers", "data", "network", "search", "evidence")
 
 
 # ----------------------------------------------------------------------------------------------------------------- measuring
@@ -102,7 +100,7 @@ def fill(jobs: Iterable[Job], path: Path, **about: Any) -> pd.DataFrame:
     import pandas as pd
 
     jobs = list(jobs)
-    table, records = read_records(path)
+    table, records = read_records(*tables_of(path))
     old = stale(records, [job.parameters for job in jobs if job.comparable])
     there = recorded(jobs, records)
     left, now = [job for job in jobs if job.make and there[job.run] not in set(table["run"])], [""]
@@ -115,9 +113,8 @@ def fill(jobs: Iterable[Job], path: Path, **about: Any) -> pd.DataFrame:
         with locked(path):
             table, records = read_records(path)  # again: others may have written
             records = {run: one for run, one in records.items() if run not in old}
-            records[job.run] = {
-                key: record[key] for key in ("parameters", "commit", "dirty", "date", "seconds")
-            }
+            kept_keys = ("parameters", "commit", "dirty", "date", "seconds")
+            records[job.run] = {key: record[key] for key in kept_keys} | {"code": code_digest(MEASURED_BY)}
             kept = table[table["run"].isin(records) & (table["run"] != job.run)]
             whole = pd.concat([part for part in (kept, lines) if len(part)], ignore_index=True)
             seconds = round(sum(record["seconds"] for record in records.values()), 2)
@@ -125,7 +122,7 @@ def fill(jobs: Iterable[Job], path: Path, **about: Any) -> pd.DataFrame:
                 "rows": records
             }
             write_table(whole, path, about_all, held=True)
-    return read_table(path)
+    return read_records(*tables_of(path))[0]
 
 
 def stale(records: Mapping[str, Any], present: Iterable[Mapping[str, Any]]) -> set[str]:
@@ -139,19 +136,46 @@ def stale(records: Mapping[str, Any], present: Iterable[Mapping[str, Any]]) -> s
     }
 
 
+def publish_tables(scale: str = "laptop") -> list[Path]:
+    """Copy what was measured here to outputs/reference, the folder that is committed: rows of other weights of
+    the same names go, all other committed rows stay. Returns the tables."""
+    made = []
+    for own in sorted((OWN / scale).rglob("*.csv*")):
+        shipped = tables_of(own)[1]
+        mine = read_records(own)[1]
+        if mine:
+            table, records = read_records(own, shipped)
+            old = stale(records, [record["parameters"] for record in mine.values()])
+            records = {run: record for run, record in records.items() if run not in old}
+            table = table[table["run"].isin(records)]
+            seconds = round(sum(record["seconds"] for record in records.values()), 2)
+            about = new_record({"lines": len(table), "rows": len(records)}, None, seconds)
+            write_table(table, shipped, about | {"rows": records})
+        else:  # a table that was made at once
+            for path in (record_path(own), own):
+                atomic_write(shipped.with_name(path.name), path.read_bytes())
+        made.append(shipped)
+    return made
+
+
 # ------------------------------------------------------------------------------------------------------------------- reading
 
 
-def read_records(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table so far and the records of its rows; a record is written first, so every line has one."""
+def read_records(*paths: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The lines of tables and the records of their rows; a run that several have is taken from the first. A
+    record is written first, so every line has one."""
     import pandas as pd
 
-    has_record = path.exists() and record_path(path).exists()
-    records = json.loads(record_path(path).read_text()).get("rows", {}) if has_record else {}
-    if not records:  # nothing yet, or a table that was made in another way
-        return pd.DataFrame(columns=["run"]), {}
-    table = read_table(path)
-    return table[table["run"].isin(records)], records
+    parts, records = [], {}
+    for path in paths:
+        has_record = path.exists() and record_path(path).exists()
+        rows = json.loads(record_path(path).read_text()).get("rows", {}) if has_record else {}
+        new = {run: record for run, record in rows.items() if run not in records}
+        if new:  # else there is nothing yet, or a table that was made in another way
+            table = read_table(path)
+            parts.append(table[table["run"].isin(new)])
+            records |= new
+    return (pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["run"])), records
 
 
 def recorded(jobs: Iterable[Job], records: Mapping[str, Any]) -> dict[str, str | None]:
@@ -174,7 +198,7 @@ def _but_weights(parameters: Mapping[str, Any]) -> str:
 def lines_of(jobs: Sequence[Job], path: Path) -> tuple[pd.DataFrame, str]:
     """The lines of these very jobs that the table at `path` has, and a sentence on them: when and by which
     commit they were measured, and which are missing, or why there are none."""
-    table, records = read_records(path)
+    table, records = read_records(*tables_of(path))
     there = recorded(jobs, records)
     table = table[table["run"].isin(there.values())].reset_index(drop=True)
     used = [records[run] for run in records if run in set(table["run"])]
@@ -196,6 +220,10 @@ def made(*records: Mapping[str, Any]) -> str:
     return f"{last['date'][:10]}, commit {str(last['commit'])[:10]}, {clock(spent)}"
 
 
+def _made_with(about: Mapping[str, Any], path: Path) -> bool:
+    return about.items() <= json.loads(record_path(path).read_text())["parameters"].items()
+
+
 def made_at_once(
     name: str,
     trained: Trained,
@@ -213,6 +241,8 @@ def made_at_once(
         with timed(new_record(about, parameters.get("seed"))) as record:
             table = make()
         write_table(table, path, record)
+    fits = [place for place in tables_of(path) if place.exists() and _made_with(about, place)]
+    path = fits[0] if fits else path
     if not path.exists():
         return None, "there is no table yet"
     record = json.loads(record_path(path).read_text())

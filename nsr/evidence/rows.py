@@ -9,9 +9,8 @@ from typing import Any
 
 from nsr.book.run_records import digest
 from nsr.data.practical_sets import SETS as PRACTICAL_SETS
-from nsr.evidence.reference_tables import weights_digest
 from nsr.formulas.expressions import Prefix
-from nsr.network.checkpoints import Trained
+from nsr.network.checkpoints import Trained, weights_digest
 from nsr.search.engine import Budget, Strategy
 
 SEEDS = (0, 1, 2)  # of the test sets: each draws other formulas and other points

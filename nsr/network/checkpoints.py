@@ -18,7 +18,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import MISSING, asdict, dataclass, fields
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from safetensors.torch import save
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from nsr.book.run_records import OUTPUTS, REFERENCE, atomic_write, short, to_json
+from nsr.book.run_records import OUTPUTS, REFERENCE, atomic_write, digest, reference_only, short, to_json
 from nsr.data.hints import hint_words
 from nsr.formulas.expressions import VOCABULARIES, Prefix, Vocabulary
 from nsr.network.model import Config, Network
@@ -250,15 +250,12 @@ class Trained:
         return (self.folder / SEEN).exists()
 
     def snapshots(self) -> dict[int, Path]:
-        """The steps at which weights were kept, with their files (in half precision); only where the network
-        was trained."""
-        places = (
-            self.folder / "snapshots",
-            self.folder.parent / "snapshots",
-            training_folder(self.name) / "snapshots",
-        )
-        files = [path for place in places for path in sorted(place.glob("step-*.safetensors"))]
-        return {int(path.stem.removeprefix("step-")): path for path in files}
+        """The steps at which weights were kept, with their files (in half precision); only where this very
+        network was trained."""
+        return {
+            int(path.stem.removeprefix("step-")): path
+            for path in sorted((self.folder.parent / "snapshots").glob("step-*.safetensors"))
+        }
 
     def at(self, step: int) -> Network:
         """The network as it was at one of the `snapshots()`, on the same device."""
@@ -268,6 +265,22 @@ class Trained:
                 f"No snapshot of {self.name!r} at step {step}; there are {sorted(files) or 'none here'}."
             )
         return _network_of(self.config, read(files[step])[0], files[step]).to(self.network.device)
+
+
+def weights_digest(trained: Trained, step: int | None = None) -> str:
+    """A short name of the very weights and training templates, whatever folder they lie in."""
+    file = (
+        trained.folder / "weights.safetensors"
+        if step is None
+        else trained.snapshots().get(step, trained.folder)
+    )
+    files = (file, trained.folder / "templates.txt.gz")
+    return _digest_of(files, tuple(path.stat().st_mtime_ns if path.is_file() else 0 for path in files))
+
+
+@lru_cache(maxsize=256)  # every row asks for the digest of its network; a file that changed has another time
+def _digest_of(files: tuple[Path, ...], times: tuple[int, ...]) -> str:
+    return digest(*files)
 
 
 def training_folder(name: str) -> Path:
@@ -285,15 +298,18 @@ def train_command(name: str) -> str:
     return f"python -m nsr train {short_name}" + (f" --scale {scale}" if scale not in ("", "laptop") else "")
 
 
+def places_of(name: str) -> list[Path]:
+    """The folders in which a finished network of this name lies, the one that counts first: one that was
+    trained here comes before the committed one, unless the reader asked for the reference."""
+    own = [] if reference_only() else [training_folder(name) / "final"]
+    return [folder for folder in (*own, REFERENCE / name) if (folder / "about.json").exists()]
+
+
 def load(name: str, device: str | torch.device = "cpu") -> Trained:
-    """A trained network by name, e.g. `load("laptop/nesymres")`: shipped in outputs/reference, or just
-    trained here."""
+    """A trained network by name, e.g. `load("laptop/nesymres")`: trained here, or shipped in
+    outputs/reference."""
     name = name if "/" in name else f"laptop/{name}"
-    places = [
-        folder
-        for folder in (OUTPUTS / "reference" / name, REFERENCE / name, training_folder(name) / "final")
-        if (folder / "about.json").exists()
-    ]
+    places = places_of(name)
     if not places:
         raise FileNotFoundError(f"No weights for {name!r} in outputs/reference. Run: {train_command(name)}")
     return load_folder(places[0], name, device)
@@ -351,7 +367,7 @@ def export(
 def publish(name: str) -> Path:
     """Copy a finished network from outputs/training to outputs/reference, the folder that is committed; a
     large log stays behind."""
-    source, target = training_folder(name) / "final", OUTPUTS / "reference" / name
+    source, target = training_folder(name) / "final", REFERENCE / name
     if not (source / "about.json").exists():
         raise CheckpointError(
             f"The training of {name!r} has not finished: there is no {short(source)}. Run: {train_command(name)}"

@@ -22,7 +22,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from nsr.book.run_records import EVERY, clock, headless, new_record, short
+from nsr.book.run_records import EVERY, clock, code_digest, headless, new_record, short
 from nsr.data.hints import hint_words
 from nsr.formulas.expressions import END, START, ExpressionError, Prefix, Vocabulary
 from nsr.formulas.notation import to_infix
@@ -34,6 +34,8 @@ from nsr.network.model import Network
 from nsr.network.optimisers import learning_rate, make_optimisers
 from nsr.network.recipes import FREE, Settings, SettingsError, read_settings
 from nsr.numbers import random_streams
+
+TRAINED_BY = ("formulas", "numbers", "data", "network")  # the rooms whose code decides the weights
 
 
 @dataclass
@@ -97,6 +99,7 @@ class Run:
                 for key in ("steps", "samples", "birth", "began_with")
                 if key in found.about
             }
+            self.began_with["weights"] = checkpoints.weights_digest(found)
             missing = self.network.load_state_dict(found.network.state_dict(), strict=False)
             if missing.unexpected_keys or any(
                 not key.startswith(("hint_", "anchors")) for key in missing.missing_keys
@@ -195,7 +198,8 @@ class Run:
         if self.settings.data.hinted:
             about["hint_words"] = list(hint_words(self.settings.vocabulary))
         about |= {
-            "birth": new_record(flat, self.settings.training.seed, round(p.seconds, 1)),
+            "birth": new_record(flat, self.settings.training.seed, round(p.seconds, 1))
+            | {"code": code_digest(TRAINED_BY)},
             "began_with": self.began_with,
         }
         return checkpoints.export(

@@ -25,11 +25,11 @@ from nsr.book.run_records import progress
 from nsr.data.problems import Problem
 from nsr.evidence.measuring import jobs_of
 from nsr.evidence.practical import practical_problems
-from nsr.evidence.reference_tables import Job, weights_digest
+from nsr.evidence.reference_tables import Job
 from nsr.evidence.rows import Row
 from nsr.formulas.expressions import CONSTANT, Valued, is_valid
 from nsr.formulas.parsing import parse
-from nsr.network.checkpoints import Trained
+from nsr.network.checkpoints import Trained, weights_digest
 from nsr.numbers.evaluation import r2_score
 from nsr.numbers.fitting import on_cores
 from nsr.regressor.estimator import NSRegressor

@@ -373,6 +373,8 @@ def test_a_hinted_network_is_published_and_loaded_as_it_was(finished, monkeypatc
         == len(hint_words(trained.vocabulary))
     )
     monkeypatch.setattr(checkpoints, "OUTPUTS", tmp_path)
+    monkeypatch.setattr(checkpoints, "REFERENCE", tmp_path / "reference")
+    monkeypatch.setenv("NSR_REFERENCE", "1")
     (tmp_path / "training" / "tiny").mkdir(parents=True)
     (tmp_path / "training" / "tiny" / "nsrwh").symlink_to(finished)
     checkpoints.publish("tiny/nsrwh")

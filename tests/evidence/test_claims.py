@@ -10,10 +10,11 @@ import pytest
 from scipy import stats
 
 from nsr.data.problems import Problem
-from nsr.evidence import anytime, claims, comparison, paper
+from nsr.evidence import anytime, claims, comparison, paper, reference_tables
 from nsr.evidence.claims import ClaimError, judge, measure_check, paper_number, parse_terms, read_claims
-from nsr.evidence.comparison import KEY, at_equal_cost, flagged, layout, read_rows, row_of
+from nsr.evidence.comparison import at_equal_cost, flagged, layout, read_rows, row_of
 from nsr.evidence.novelty import TrainingSet
+from nsr.evidence.reference_tables import Job, results_path
 from nsr.search.oracle import Oracle
 from nsr.search.result import Result
 from nsr.search.strategies import names
@@ -334,31 +335,29 @@ def test_a_claim_is_as_good_as_its_weakest_check(rng):
 # ---- the rows, their names, and traces ----------------------------------------------------------------------------------------
 
 
-def test_rows_come_from_the_readers_sweep_first_and_each_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    places = {"beam": tmp_path / "beam.csv", "tpsr": tmp_path / "tpsr.csv"}
-    monkeypatch.setattr(comparison, "OUTPUTS", tmp_path)
-    monkeypatch.setattr(comparison, "results_path", lambda name, scale: places[name])
-    with pytest.raises(FileNotFoundError, match="sweep"):
+def test_rows_come_from_the_present_networks_and_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(reference_tables, "OWN", tmp_path / "own")
+    monkeypatch.setattr(reference_tables, "REFERENCE", tmp_path / "reference")
+    with pytest.raises(FileNotFoundError, match="replicate"):
         read_rows("laptop", ("beam", "tpsr"))
-    first, second = (
-        lines("beam", 5, [True, False], [True, True]),
-        lines("beam", 1, [False, False], [False, False]),
-    )
-    pd.concat([first, second, first.assign(run="again")]).to_csv(places["beam"], index=False)
+
+    def written(*parts: tuple[str, str, pd.DataFrame]) -> None:
+        """A table whose runs were made with networks of these names and digests."""
+        jobs = [
+            Job(name, {"weights": name, "weights_digest": digest, "k": k}, lambda made=made: made)
+            for k, (name, digest, made) in enumerate(parts)
+        ]
+        reference_tables.fill(jobs, results_path("beam", write=True))
+
+    first = lines("beam", 5, [True, False], [True, True]).assign(stopped="", answer="x1", answer_infix="x1")
+    written(("laptop/a", "1", first), ("laptop/a", "1", first), ("laptop/a@1", "2", first))
     rows, sources = read_rows("laptop", ("beam", "tpsr"))
-    assert (
-        len(rows) == 4
-        and not rows.duplicated([*KEY, "beam_size"]).any()
-        and sources.loc["tpsr", "made"] == "not measured yet"
-    )
-    own = tmp_path / "laptop" / "sweeps" / "table_rows.csv.gz"
-    own.parent.mkdir(parents=True)
-    lines("beam", 5, [False, False], [True, True]).to_csv(own, index=False)
+    assert sorted(rows.network) == [0, 0, 1, 1] and sources.loc["tpsr", "made"] == "not measured yet"
+    monkeypatch.setattr(comparison, "places_of", lambda name: [name])
+    monkeypatch.setattr(comparison, "load", lambda name: name)
+    monkeypatch.setattr(comparison, "weights_digest", lambda name: {"laptop/a": "1"}.get(name, "another"))
     rows, sources = read_rows("laptop", ("beam", "tpsr"))
-    assert row_of(rows, "beam", 5).novel.tolist() == [False, False] and len(row_of(rows, "beam", 1)) == 2
-    assert sources.lines.to_dict() == {"sweep table": 2, "beam": 2, "tpsr": 0}
+    assert len(rows) == 2 and "network" not in rows and sources.loc["beam", "lines"] == 4
 
 
 def test_the_layout_is_the_papers_and_then_ours():

@@ -17,10 +17,10 @@ from nsr.data.templates import TreeRecipe, training_draws
 from nsr.evidence import measuring, reference_tables
 from nsr.evidence.measuring import measure, measure_all, problems_of, ranks, share_with_rank, snapshot_steps
 from nsr.evidence.novelty import TrainingSet
-from nsr.evidence.reference_tables import Job, results_path
+from nsr.evidence.reference_tables import Job, read_records, results_path
 from nsr.evidence.rows import Row
 from nsr.formulas.expressions import SIMPLIFIED
-from nsr.network.checkpoints import Seen, export, load_folder
+from nsr.network.checkpoints import Seen, export, load_folder, weights_digest
 from nsr.network.model import Config, Network
 from nsr.search.oracle import Oracle
 from nsr.search.result import Result
@@ -229,12 +229,31 @@ def test_an_interrupted_search_is_no_result(trained, tmp_path, monkeypatch):
 
 
 def test_results_are_read_from_the_readers_own_place_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(reference_tables, "OUTPUTS", tmp_path)
+    monkeypatch.setattr(reference_tables, "OWN", tmp_path)
     assert results_path("no such table").is_relative_to(reference_tables.REFERENCE)
     own = results_path("no such table", write=True)
     own.parent.mkdir(parents=True)
     own.touch()
     assert results_path("no such table") == own
+    monkeypatch.setenv("NSR_REFERENCE", "1")
+    assert results_path("no such table").is_relative_to(reference_tables.REFERENCE)
+
+
+def test_committed_rows_stand_behind_the_own_ones_and_publishing_joins_them(trained, tmp_path, monkeypatch):
+    monkeypatch.setattr(reference_tables, "OWN", tmp_path / "own")
+    monkeypatch.setattr(reference_tables, "REFERENCE", tmp_path / "reference")
+    shipped = results_path("some")
+    measure_all(GRID[:1], shipped, trained)
+    before = shipped.read_bytes()
+    own = results_path("some", write=True)
+    both = measure_all(GRID[:2], own, trained)
+    assert shipped.read_bytes() == before, "a measurement never writes to the reference"
+    assert both.run.nunique() == 2 and len(read_records(own)[1]) == 1, "a committed row is not measured again"
+    other = dataclasses.replace(newborn(tmp_path / "other", 1), name=trained.name)
+    measure_all(GRID[:1], own, other)
+    assert reference_tables.publish_tables() == [shipped]
+    digests = {r["parameters"]["weights_digest"] for r in read_records(shipped)[1].values()}
+    assert digests == {weights_digest(other)}, "rows of other weights of this name are gone"
 
 
 # ---- the one call -------------------------------------------------------------------------------------------------------------
@@ -243,7 +262,7 @@ def test_results_are_read_from_the_readers_own_place_first(tmp_path, monkeypatch
 @pytest.fixture
 def table(trained, tmp_path, monkeypatch, counted):
     """A project whose tables lie in `tmp_path`; a call asks for the rows of the table `beam`."""
-    for place in ("OUTPUTS", "REFERENCE"):
+    for place in ("OWN", "REFERENCE"):
         monkeypatch.setattr(reference_tables, place, tmp_path / place)
 
     def ask(rows=GRID, network=trained, **options):
@@ -293,7 +312,7 @@ def test_lines_of_other_weights_are_refused(table, tmp_path, capsys):
 
 def test_what_is_not_shipped_is_known_by_the_other_parameters(table, trained, tmp_path, monkeypatch, capsys):
     """A snapshot or a network that made a table need not be here to read the table."""
-    (snapshots := trained.folder / "snapshots").mkdir()
+    (snapshots := trained.folder.parent / "snapshots").mkdir()
     (snapshots / "step-7.safetensors").write_bytes((trained.folder / "weights.safetensors").read_bytes())
     rows = [dataclasses.replace(GRID[0], step=7), dataclasses.replace(GRID[1], weights=trained.name)]
     try:

@@ -227,7 +227,10 @@ def test_orthogonalise_keeps_singular_vectors_and_evens_out_singular_values():
 
 def test_orthogonalise_in_bfloat16_is_the_same_up_to_rounding():
     matrices = torch.randn(3, 6, 10, generator=torch.Generator().manual_seed(0))
-    assert (orthogonalise(matrices, bf16=True) - orthogonalise(matrices)).abs().max() < 0.05
+    values = torch.linalg.svdvals(orthogonalise(matrices, bf16=True))
+    assert values.min() > 0.5 and values.max() < 1.3
+    # five steps blow a rounding of 2^-8 up, but not beyond a tenth of a singular value
+    assert (orthogonalise(matrices, bf16=True) - orthogonalise(matrices)).abs().max() < 0.2
 
 
 def test_muon_treats_stacked_maps_as_separate_matrices():
@@ -310,6 +313,7 @@ def test_a_finished_network_knows_what_it_was_shown(finished):
 
 def test_a_network_is_published_without_a_log_that_is_too_large(finished, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(checkpoints, "OUTPUTS", tmp_path)
+    monkeypatch.setattr(checkpoints, "REFERENCE", tmp_path / "reference")
     assert main(["publish", "own"]) == 2 and "has not finished" in capsys.readouterr().err
     shutil.copytree(finished / "final", tmp_path / "training" / "laptop" / "own" / "final")
     assert main(["publish", "own"]) == 0 and "seen.safetensors" in capsys.readouterr().out
@@ -317,6 +321,8 @@ def test_a_network_is_published_without_a_log_that_is_too_large(finished, tmp_pa
     monkeypatch.setattr(checkpoints, "LARGEST_LOG", 100)
     # the old one went away, too
     assert main(["publish", "own"]) == 0 and "seen.safetensors" not in capsys.readouterr().out
+    assert checkpoints.load("laptop/own").folder == tmp_path / "training" / "laptop" / "own" / "final"
+    monkeypatch.setenv("NSR_REFERENCE", "1")
     trained = checkpoints.load("laptop/own")
     assert (
         trained.folder == tmp_path / "reference" / "laptop" / "own"
@@ -470,6 +476,7 @@ def test_weights_of_another_size_are_refused(finished, tmp_path):
 
 def test_publishing_copies_a_finished_network_only(finished, monkeypatch, tmp_path):
     monkeypatch.setattr(checkpoints, "OUTPUTS", tmp_path)
+    monkeypatch.setattr(checkpoints, "REFERENCE", tmp_path / "reference")
     with pytest.raises(CheckpointError, match="not finished"):
         checkpoints.publish("tiny/nesymres")
     training.train(tiny(), tmp_path / "training" / "tiny" / "nesymres")
