@@ -74,4 +74,9 @@ WRONG = {
         "enough = 10**9",
         "def remainders(prefix):\n    return {prefix[1:]}",
     ),
+    "14_one_token": (
+        "place = 1",
+        "n = len(trained.templates)",
+        "def novel_steps(formula):\n    return [novel_step(formula)]",
+    ),
 }

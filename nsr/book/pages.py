@@ -33,6 +33,7 @@ CHAPTERS = {  # the plan of the book; which of them exist is for the folder of n
     "11_practical_benchmarks": "formulas from physics, and no formula at all",
     "12_pac_guarantee": "what guessing and checking guarantees",
     "13_beyond_the_paper": "what we would try next",
+    "14_one_token": "the copying happens at one token",
 }
 BOOK = "Reproduction bias in neural symbolic regression"
 ABOUT = (

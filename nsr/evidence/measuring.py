@@ -61,6 +61,15 @@ def network_for(weights: str, kind: str = "nesymres") -> Trained:
     return load(weights, best_device())
 
 
+def networks_for(weights: str, most: int, kind: str = "nesymres") -> dict[str, Trained]:
+    """The networks of one recipe that are here, at most so many: `weights`, `weights`@1, … With an empty name
+    they are tiny ones."""
+    names = [weights or kind, *(f"{weights or kind}@{number}" for number in range(1, most))]
+    if not weights:
+        return {name: tiny_network(name, best_device()) for name in names}
+    return {name: network_for(name) for name in names if name == weights or places_of(name)}
+
+
 def problems_of(
     trained: Trained, test_set: str, seed: int = 0, n_problems: int = N_PROBLEMS, n_points: int = N_POINTS
 ) -> list[Problem]:
@@ -214,7 +223,7 @@ def measured(
         table = _live(jobs_of(live, networks), name)
         about = f"{about}, so {len(table):,} searches were made now"
     print(f"{name}, {way}: {about}")
-    return flagged(table)
+    return flagged(table) if "answer" in table else table
 
 
 def _live(jobs: Sequence[Job], name: str) -> pd.DataFrame:

@@ -4,18 +4,24 @@ tree of its training prefixes; and what one token told to it changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
+from nsr.data.items import ItemRecipe
 from nsr.data.problems import Problem
+from nsr.data.templates import TreeRecipe
+from nsr.data.test_sets import test_set as make_test_set
+from nsr.evidence.reference_tables import Job
 from nsr.formulas.equivalence import template_of
 from nsr.formulas.expressions import CONSTANT, END, START, Prefix
 from nsr.formulas.prefix_trees import PrefixTree
-from nsr.network.checkpoints import Trained
+from nsr.network.checkpoints import Trained, weights_digest
+from nsr.numbers.evaluation import evaluate, r2_score
 from nsr.search.decoding import Complete
 from nsr.search.encoder_cache import Memories
 from nsr.search.engine import Search, View, solve_all
@@ -24,9 +30,56 @@ from nsr.search.oracle import Verify
 if TYPE_CHECKING:
     import pandas as pd
 
+NO_CONSTANTS = ItemRecipe(
+    max_constants=1
+)  # of the generator: zero constants are drawn, so truths are templates
 WALKED = 64  # problems whose tokens the decoder reads in one pass
 PHASES = ("before", "at", "after")  # of a true token, beside the novel step of its formula
 TOLD = ("nothing", "before", "at")  # which true tokens a search begins with
+
+
+def bare_problems(trained: Trained, test_set: str, seed: int, n: int, n_points: int) -> list[Problem]:
+    """Problems whose truths are templates, without constants: then the tree of templates says what was shown.
+    Those of `baseline` are the same for every network of a recipe."""
+    s = trained.settings
+    recipe = TreeRecipe(trained.vocabulary, s["min_operators"], s["max_operators"])
+    return make_test_set(test_set, trained.templates, n, seed, n_points, n_points, recipe, NO_CONSTANTS)
+
+
+def step_jobs(
+    networks: Mapping[str, Trained],
+    seeds: Iterable[int],
+    n_problems: int,
+    n_points: int,
+    beams: Sequence[int],
+) -> list[Job]:
+    """What the table `novel_steps` holds, network by network: a line per token of common problems and of
+    problems unknown to it (`what` is "walk"), a line per unknown problem and way of telling ("told"), and one
+    per common problem on its last leaf ("leaf")."""
+    jobs = []
+    for seed in seeds:
+        for name, trained in networks.items():
+            common = {"weights": trained.name, "weights_digest": weights_digest(trained), "seed": seed}
+            common |= {"n": n_problems, "points": n_points, "beams": list(beams)}
+            make = partial(_lines, trained, seed, n_problems, n_points, beams)
+            jobs.append(Job(f"{name} seed {seed}", common, make))
+    return jobs
+
+
+def _lines(trained: Trained, seed: int, n: int, n_points: int, beams: Sequence[int]) -> pd.DataFrame:
+    import pandas as pd
+
+    tree = PrefixTree(trained.templates)
+    common = bare_problems(trained, "baseline", seed, n, n_points)
+    unknown = bare_problems(trained, "not_included", seed, n, n_points)
+    parts = [
+        walk(trained, common, tree).assign(what="walk"),
+        walk(trained, unknown, tree).assign(what="walk"),
+        last_leaves(trained, [*common, *unknown]).assign(what="leaf"),
+        *(told(trained, unknown, tree, b, seed).assign(what="told") for b in beams),
+    ]
+    whole = pd.concat(parts, ignore_index=True).assign(seed=seed, weights=trained.name, stopped="")
+    return whole.assign(test_set=whole["problem"].str.partition("-")[0])
 
 
 @torch.inference_mode()
@@ -66,8 +119,8 @@ def walk(trained: Trained, problems: Sequence[Problem], tree: PrefixTree) -> pd.
             phase = "" if novel is None else PHASES[1 + (place > novel) - (place < novel)]
             rows.append(
                 {
-                    "problem": problem.name, "place": place, "token": token, "length": len(truth),
-                    "constants": truth.count(CONSTANT), "phase": phase, "log_prob": float(log_prob),
+                    "problem": problem.name, "truth": " ".join(truth), "place": place, "token": token,
+                    "length": len(truth), "constants": truth.count(CONSTANT), "phase": phase, "log_prob": float(log_prob),
                     "rank": int((table[place] > log_prob).sum()), "alike": alike,
                     "others": tree.count(tokens[:place]) - alike,
                 }
@@ -116,10 +169,43 @@ def told(
             rows.append(
                 {
                     "problem": result.problem.name,
+                    "truth": " ".join(result.problem.truth),
                     "told": way,
                     "beam_size": beam_size,
                     "r2": result.r2,
                     "same": same,
                 }
             )
+    return pd.DataFrame(rows)
+
+
+def last_leaves(trained: Trained, problems: Sequence[Problem]) -> pd.DataFrame:
+    """One line per problem, on its last leaf, given all tokens before it: is it found by the network, by the
+    network with the data of another problem (what it expects before it sees data), and by trying every
+    variable on the given points?
+
+    Only variables are compared with each other, and of equally good ones the first is taken.
+    """
+    import pandas as pd
+
+    leaves = [token for token in trained.vocabulary.variables]
+    ids = [trained.vocabulary.ids[leaf] for leaf in leaves]
+    truths = [problem.truth for problem in problems]
+    own = log_probabilities(trained, problems, truths)
+    others = log_probabilities(trained, [*problems[1:], *problems[:1]], truths)
+    rows = []
+    for problem, truth, mine, foreign in zip(problems, truths, own, others):
+        here = leaves[: problem.X.shape[1]]
+        scores = [r2_score(problem.y, evaluate((*truth[:-1], leaf), problem.X)) for leaf in here]
+        rows.append(
+            {
+                "problem": problem.name,
+                "truth": " ".join(truth),
+                "length": len(truth),
+                "known": truth in trained.templates,
+                "network": leaves[int(np.argmax(mine[-2, ids]))] == truth[-1],
+                "expected": leaves[int(np.argmax(foreign[-2, ids]))] == truth[-1],
+                "tried": here[int(np.argmax(np.nan_to_num(scores, nan=-np.inf)))] == truth[-1],
+            }
+        )
     return pd.DataFrame(rows)

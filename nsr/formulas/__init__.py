@@ -19,5 +19,6 @@ __getattr__, __dir__, __all__ = door(
         "constant_places": "saturate",
         "editing": "edits",
         "skeletons": "bare to_skeleton",
+        "prefix_trees": "PrefixTree",
     },
 )

@@ -98,7 +98,7 @@ def test_params_files_fit(path: Path, scale: str):
 @pytest.mark.parametrize("scale", runner.SCALES)
 def test_params_files_name_only_notebooks(scale: str):
     assert (runner.PARAMS / f"{scale}.yaml").exists()
-    assert set(runner.params(scale)) <= set(NOTEBOOKS)
+    assert set(runner.params(scale)) <= set(NOTEBOOKS) | set(runner.appendix())
 
 
 @static
