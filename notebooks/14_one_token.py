@@ -11,19 +11,19 @@
 # ---
 
 # %% [markdown]
-# # The network copies at one token, the one that no training formula has written
+# # The network copies at one token
 #
-# **Claim.** A formula that was never shown leaves the tree of training formulas at one token. There the network finds the true token
-# very unlikely, before and after it does not; told this one token, it mostly writes the rest.
+# **Claim.** A formula that was never shown leaves the tree of training formulas at one token. The network finds that token very unlikely,
+# and no other; told it, the network mostly writes the rest.
 #
-# **You will see.** The tree of beginnings; a walk along a true formula; the same token, known to one network and new to another; what one
-# told token changes; the last leaf, which the theorem is about.
+# **You will see.** The tree of beginnings; a walk along a formula; the same token, known to one network and new to another; what one told
+# token changes; the last leaf, which the theorem is about.
 #
 # **Needs.** [04](04_reproduction_bias.py), [05](05_beam_search.py).
 #
-# **From the paper.** Sections 4 and 5.1 raise the question. The measurements are ours.
+# **From the paper.** Sections 4 and 5.1 raise the question; the measurements are ours.
 #
-# **Runtime.** Tiny: half a minute. Laptop: half a minute; measuring again takes two minutes per network. On a laptop with 2 cores.
+# **Runtime.** Tiny: half a minute. Laptop: half a minute; measuring again, two minutes per network. On a laptop with 2 cores.
 
 # %% tags=["parameters"]
 scale: str = "laptop"  # tiny, laptop or paper: how large everything is
@@ -156,19 +156,32 @@ def walked(problem):
     return table[np.arange(len(ids)), ids]
 
 
-said = walked(example)
+def draw_bars(ax, problem):
+    said, novel = walked(problem), novel_step(problem.truth)
+    ax.bar(range(len(said)), said, color=[BLUE] * novel + [RED] + [GREEN] * (len(said) - novel - 1))
+    ax.set_xticks(range(len(said)), [*problem.truth, "END"], fontsize=8)
+    ax.set(ylabel="log-probability", title=f"{to_infix(problem.truth)}: the novel step is red")
+
+
 figure, ax = plt.subplots(figsize=(8.5, 2.6))
-colours = [BLUE] * wall + [RED] + [GREEN] * (len(said) - wall - 1)
-ax.bar(range(len(said)), said, color=colours)
-ax.set_xticks(range(len(said)), [*example.truth, "END"], fontsize=8)
-ax.set(ylabel="log-probability", title=f"{to_infix(example.truth)}: the novel step is red")
+draw_bars(ax, example)
 save(figure, "walk")
 plt.show()
+said = walked(example)
 print(f"probability of the true token: at the novel step {math.exp(said[wall]):.1e},",
       f"the smallest elsewhere {math.exp(np.delete(said, wall).min()):.1e}")
 
 # %% [markdown]
-# One formula proves nothing, and other tokens can be unlikely, too.
+# One formula proves nothing, and other tokens can be unlikely, too. For a person there is a slider over the unknown formulas.
+
+# %%
+if not book.headless():
+    from ipywidgets import IntSlider, interact
+
+    @interact(number=IntSlider(0, 0, len(unknown) - 1, description="formula"))
+    def walk_along(number):
+        draw_bars(plt.subplots(figsize=(8.5, 2.6))[1], unknown[number])
+        plt.show()
 
 # %% [markdown]
 # ## All formulas, all networks

@@ -37,6 +37,7 @@ FAST = {
     "11_practical_benchmarks": {"weights": "laptop/full"},
     "12_pac_guarantee": {"runs": 200},
     "13_beyond_the_paper": LAPTOP,
+    "14_one_token": {"weights": "laptop/nesymres", "n_networks": 1, "n_problems": 2},
 }
 
 
