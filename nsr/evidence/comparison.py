@@ -8,7 +8,6 @@ compared.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -16,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsr.book.run_records import OUTPUTS, read_table, record_path, short
+from nsr.book.result_tables import read_table, read_table_and_record
+from nsr.book.run_records import OUTPUTS, short
 from nsr.evidence.novelty import flagged
 from nsr.evidence.paper import table as paper_table
-from nsr.evidence.reference_tables import made, results_path
+from nsr.evidence.reference_tables import checked, made, read_records, results_path
 from nsr.evidence.statistics import Interval, McNemar, difference, mcnemar, paired_difference
 from nsr.evidence.verdicts import MISSING
 from nsr.formulas.equivalence import template_of
@@ -76,9 +76,8 @@ def read_rows(
 
 
 def _when_made(path: Path) -> str:
-    if not record_path(path).exists():
-        return f"{short(path)}, without a record"
-    return made(json.loads(record_path(path).read_text()))
+    _, record = read_table_and_record(path)
+    return made(checked(record, path)) if record else f"{short(path)}, without a record"
 
 
 def seconds_taken(scale: str = "laptop", tables: Sequence[str] = TABLES) -> pd.DataFrame:
@@ -86,9 +85,10 @@ def seconds_taken(scale: str = "laptop", tables: Sequence[str] = TABLES) -> pd.D
     seconds."""
     import pandas as pd
 
-    files = [record_path(results_path(name, scale)) for name in tables]
+    columns = {"strategy": str, "options": dict, "test_set": str, "seed": int}
+    paths = [results_path(name, scale) for name in tables]
     records = [
-        record for file in files if file.exists() for record in json.loads(file.read_text())["rows"].values()
+        checked(record, path, **columns) for path in paths for record in read_records(path)[1].values()
     ]
     lines = []
     for record in records:

@@ -9,7 +9,6 @@ so that none is measured twice.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,21 +16,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nsr.book.foreign_files import need, read_bytes
 from nsr.book.locks import locked
-from nsr.book.run_records import (
-    OUTPUTS,
-    REFERENCE,
-    clock,
-    digest,
-    new_record,
-    progress,
+from nsr.book.result_tables import (
+    RECORD,
     read_table,
+    read_table_and_record,
     record_path,
-    timed,
-    to_json,
     write_table,
 )
-from nsr.network.checkpoints import Trained
+from nsr.book.run_records import OUTPUTS, REFERENCE, clock, digest, new_record, progress, timed, to_json
+from nsr.network.checkpoints import LISTING, TEMPLATES, Trained, tensors_digest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,19 +42,22 @@ def results_path(name: str, scale: str = "laptop", *, write: bool = False, endin
 
 
 def weights_digest(trained: Trained, step: int | None = None) -> str:
-    """A short name of the very weights and training templates, whatever folder they lie in."""
-    file = (
-        trained.folder / "weights.safetensors"
-        if step is None
-        else trained.snapshots().get(step, trained.folder)
+    """A short name of the very weights and training templates, whatever folder, order or compression they lie
+    in."""
+    file = trained.folder / "weights.safetensors" if step is None else trained.snapshots().get(step)
+    files = (file, trained.folder / TEMPLATES)
+    return _digest_of(
+        files, tuple(path.stat().st_mtime_ns if path and path.exists() else 0 for path in files)
     )
-    files = (file, trained.folder / "templates.txt.gz")
-    return _digest_of(files, tuple(path.stat().st_mtime_ns if path.is_file() else 0 for path in files))
 
 
 @lru_cache(maxsize=256)  # every row asks for the digest of its network; a file that changed has another time
-def _digest_of(files: tuple[Path, ...], times: tuple[int, ...]) -> str:
-    return digest(*files)
+def _digest_of(files: tuple[Path | None, Path], times: tuple[int, int]) -> str:
+    weights, templates = files
+    return digest(
+        tensors_digest(weights) if times[0] else "(missing)",
+        read_bytes(templates, LISTING) if times[1] else "(missing)",
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------- measuring
@@ -143,15 +141,28 @@ def stale(records: Mapping[str, Any], present: Iterable[Mapping[str, Any]]) -> s
 
 
 def read_records(path: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table so far and the records of its rows; a record is written first, so every line has one."""
+    """The table so far and the records of its rows."""
     import pandas as pd
 
-    has_record = path.exists() and record_path(path).exists()
-    records = json.loads(record_path(path).read_text()).get("rows", {}) if has_record else {}
+    table, record = read_table_and_record(path) if path.exists() else (None, {})
+    records = record.get("rows")
     if not records:  # nothing yet, or a table that was made in another way
         return pd.DataFrame(columns=["run"]), {}
-    table = read_table(path)
+    with RECORD.of(record_path(path)):
+        need(record, rows=dict)
+        need(table, run=pd.Series)
+    for one in records.values():
+        checked(one, path, weights=str, weights_digest=str)
     return table[table["run"].isin(records)], records
+
+
+def checked(record: Any, path: Path, **parameters: type) -> dict[str, Any]:
+    """The record of the table at `path` or of a row in it, if it is one, with these parameters."""
+    with RECORD.of(record_path(path)):
+        need({"row": record}, row=dict)
+        need(record, parameters=dict, date=str, seconds=(int, float))
+        need(record["parameters"], **parameters)
+    return record
 
 
 def recorded(jobs: Iterable[Job], records: Mapping[str, Any]) -> dict[str, str | None]:
@@ -215,11 +226,10 @@ def made_at_once(
         write_table(table, path, record)
     if not path.exists():
         return None, "there is no table yet"
-    record = json.loads(record_path(path).read_text())
-    known = record["parameters"]
+    table, record = read_table_and_record(path)
+    known = checked(record, path)["parameters"]
     if known.get("weights_digest") != about["weights_digest"]:
         return None, "the table was made with other weights"
     if not about.items() <= known.items():
         return None, "the table was made with other parameters"
-    table = read_table(path)
     return table, f"{len(table):,} lines, {made(record)}"
