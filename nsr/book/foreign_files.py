@@ -5,6 +5,7 @@ anything.
 """
 
 import contextlib
+import csv
 import gzip
 import json
 import os
@@ -37,7 +38,15 @@ class Kind:
         """Whatever goes wrong within is said in a sentence about `what`."""
         try:
             yield
-        except (OSError, EOFError, ValueError, RecursionError, zlib.error, yaml.YAMLError) as problem:
+        except (
+            OSError,
+            EOFError,
+            ValueError,
+            RecursionError,
+            csv.Error,
+            zlib.error,
+            yaml.YAMLError,
+        ) as problem:
             known = getattr(problem, "problem", None) or getattr(problem, "strerror", None) or problem
             deep = isinstance(problem, RecursionError)
             reason = "it is nested too deeply" if deep else " ".join(str(known).split())[:200]
@@ -78,11 +87,14 @@ def _bytes(path: Path, most: int) -> bytes:
     size, packed = _size(path), path.suffix == ".gz"
     if packed:
         most = min(most, max(ALWAYS, PACKED * size))
+    parts, left = [], 0 if size > most else most + 1
     with gzip.open(path) if packed else open(path, "rb") as file:
-        content = b"" if not packed and size > most else file.read(most + 1)
-    if max(len(content), 0 if packed else size) > most:
+        while left and (part := file.read(min(left, ALWAYS))):
+            parts.append(part)
+            left -= len(part)
+    if not left:
         raise ValueError(f"it has more than {most:,} bytes")
-    return content
+    return b"".join(parts)
 
 
 def read_yaml(path: Path, kind: Kind) -> Any:
@@ -175,7 +187,10 @@ def read_tensor_file(path: Path, kind: Kind) -> TensorFile:
                 name: (str(one["dtype"]), tuple(one["shape"]), *(start + at for at in one["data_offsets"]))
                 for name, one in header.items()
             }
-            whole = all(start <= first <= last <= size for _, _, first, last in tensors.values())
+            whole = all(
+                start <= first <= last <= size and type(first) is type(last) is int
+                for _, _, first, last in tensors.values()
+            )
         except (KeyError, TypeError, ValueError):
             whole = False
         if not whole or not isinstance(about, dict):

@@ -173,7 +173,7 @@ def _check(item: Any, name: str) -> Check:
     if (
         not isinstance(pair, list)
         or len(pair) != 2
-        or not all(type(end) in (int, float) and (abs(end) < 1e9 or end is not bound) for end in pair)
+        or not all(type(end) is float or type(end) is int and abs(end) < 10**9 for end in pair)
         or not pair[0] < pair[1]
     ):
         raise ClaimError(

@@ -41,6 +41,7 @@ FORMAT = "nsr-checkpoint-1"
 LATEST = "latest.safetensors"
 SEEN = "seen.safetensors"
 TEMPLATES = "templates.txt.gz"
+DTYPES = ("F16", "BF16", "F32", "F64", "I32", "I64")  # of our tensors
 # bytes: a log of shown sequences above this is not published, for a network may take 15 MB in all
 LARGEST_LOG = 4_000_000
 
@@ -148,12 +149,16 @@ def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The inverse of `write`; refuses what is truncated, was not written by it, or holds no finite numbers."""
-    about = read_tensor_file(path, CHECKPOINT).about
+    header = read_tensor_file(path, CHECKPOINT)
+    about = header.about
     if about.get("format") != FORMAT:
         raise CheckpointError(
             f"{short(path)} was not written by this project (no {FORMAT} in its header). Move it away and train anew."
         )
     with CHECKPOINT.of(path):
+        refuse_unknown(
+            [dtype for dtype, *_ in header.tensors.values()], DTYPES, "type of numbers", ValueError
+        )
         try:
             with safe_open(str(path), framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}
@@ -313,6 +318,7 @@ def load_folder(folder: Path, name: str = "", device: str | torch.device = "cpu"
     about = read_json(path, DESCRIPTION)
     with DESCRIPTION.of(path):
         need(about, config=dict, vocabulary=dict, settings=dict, history=list)
+        need(about["settings"], min_operators=int, max_operators=int, max_constants=int)
         config, spelled = make_config(about["config"]), about["vocabulary"]
         refuse_unknown([spelled.get("name")], VOCABULARIES, "vocabulary", ValueError)
     vocabulary = VOCABULARIES[spelled["name"]].with_variables(config.n_variables)

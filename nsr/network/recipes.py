@@ -39,14 +39,14 @@ class Data:
     # transformer4sr: size of a fixed set of tables, shown again every epoch; 0 = fresh items of the templates
     items: Natural = 0
     tables: Count = 25  # of each of its skeletons
-    max_constants: Count = 6  # the published rule then draws 0 to 5 of them
+    max_constants: Natural = 6  # the published rule then draws 0 to 5 of them
     points_min: Count = 40  # points per item: uniform between the two, the same within a batch
     points_max: Count = 40
     pool: Count = 6  # batches drawn together and sorted by length
     prompted: bool = False  # subtrees of the target before it (NSR-gvs)
     prompt_empty: Share = 0.2
     prompt_longest: Count = 9
-    prompt_total: Count = 20
+    prompt_total: Natural = 20
     # NSRwH: the network is told something true about the target, each kind with its published probability
     hinted: bool = False
     hint_complexity: Share = 0.3

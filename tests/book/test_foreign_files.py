@@ -18,8 +18,10 @@ from nsr.__main__ import main
 from nsr.book import foreign_files, runner, sweeps
 from nsr.book.result_tables import ResultError, read_table, write_table
 from nsr.book.run_records import REFERENCE
+from nsr.data.practical_sets import black_box_data, practical_set
+from nsr.data.problems import ProblemError
 from nsr.evidence.claims import ClaimError, read_claims
-from nsr.evidence.reference_tables import read_records
+from nsr.evidence.reference_tables import read_records, weights_digest
 from nsr.network import checkpoints, recipes
 from nsr.network.checkpoints import CheckpointError, load_folder, tensors_digest
 from nsr.network.recipes import SettingsError, read_settings
@@ -80,6 +82,12 @@ def reader(noun: str, folder: Path, network: Path, patch: pytest.MonkeyPatch) ->
         return folder / "s.yaml", lambda: sweeps.read_sweep(folder / "s.yaml", "tiny"), runner.LabError
     if noun == "claims":
         return folder / "c.yaml", lambda: read_claims(folder / "c.yaml"), ClaimError
+    if noun == "formulas":
+        path = folder / "five.csv"
+        return path, lambda: practical_set("only_five_variables_nc", path=path, limit=1), ProblemError
+    if noun == "measurements":
+        (folder / "a").mkdir()
+        return folder / "a" / "a.tsv.gz", lambda: black_box_data("a", folder), ProblemError
     table = write_table(pd.DataFrame({"run": ["a"]}), folder / "t.csv.gz", {})
     if noun == "table":
         (folder / "t.json").unlink()
@@ -88,7 +96,7 @@ def reader(noun: str, folder: Path, network: Path, patch: pytest.MonkeyPatch) ->
     return folder / "t.json", lambda: read_records(table), ResultError
 
 
-NOUNS = "recipe parameters sweep claims table record about.json weights.safetensors seen.safetensors templates.txt.gz"
+NOUNS = "recipe parameters sweep claims formulas measurements table record about.json weights.safetensors seen.safetensors templates.txt.gz"
 
 
 @pytest.mark.parametrize("noun", NOUNS.split())
@@ -172,6 +180,16 @@ def test_a_digest_is_of_the_tensors_and_not_of_their_order(network: Path, tmp_pa
         changed = dict(change(name, tensor) for name, tensor in before.items())
         known.add(tensors_digest(checkpoints.write(other, changed, {})))
     assert len(known) == 4
+
+
+def test_a_network_is_known_however_its_files_were_packed(network: Path, tmp_path: Path):
+    folder = Path(shutil.copytree(network, tmp_path / "network"))
+    (folder / "weights.safetensors").write_bytes(in_reverse(network / "weights.safetensors"))
+    lines = gzip.decompress((network / "templates.txt.gz").read_bytes())
+    (folder / "templates.txt.gz").write_bytes(gzip.compress(lines, 1))
+    assert weights_digest(load_folder(folder)) == weights_digest(load_folder(network))
+    (folder / "templates.txt.gz").write_bytes(gzip.compress(lines + b"sin x1\n"))
+    assert weights_digest(load_folder(folder)) != weights_digest(load_folder(network))
 
 
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
