@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 MACHINE = hashlib.blake2b(platform.node().encode(), digest_size=3).hexdigest()
-NAME = re.compile(rf"\.(?P<of>.+)\.partial-{MACHINE}-(?P<pid>\d+)-[0-9a-f]{{8}}(?P<old>-old)?")
+NAME = re.compile(rf"\.(?P<of>.+)\.partial-{MACHINE}-(?P<pid>\d{{1,9}})-[0-9a-f]{{8}}(?P<old>-old)?")
 
 
 def unfinished(path: Path) -> Path:
