@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 
 def unusable(error: ImportError) -> str:
@@ -22,9 +23,8 @@ def unusable(error: ImportError) -> str:
 
 
 try:
-    import yaml
-
-    from nsr.book import classroom, kernel, runner, sweeps
+    from nsr.book import classroom, foreign_files, kernel, runner, sweeps
+    from nsr.book.spelling import shown
 except ImportError as error:
     sys.exit(unusable(error))
 
@@ -65,6 +65,12 @@ def _fit(options: argparse.Namespace) -> int:
         print(error, file=sys.stderr)
         return 2
     return 0
+
+
+def _typed(name: str, text: str) -> Any:
+    """A setting as a recipe would have it."""
+    with foreign_files.Kind("a value", runner.LabError).of(f"{shown(name)} = {shown(text)}"):
+        return foreign_files.parse_yaml(text)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -235,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from nsr.network import training  # late: it brings torch along
 
         training.main(
-            options.name, options.scale, {name: yaml.safe_load(value) for name, value in overrides.items()}
+            options.name, options.scale, {name: _typed(name, text) for name, text in overrides.items()}
         )
         return 0
     except runner.LabError as error:

@@ -17,7 +17,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from nsr.book import runner, sweeps
-from nsr.book.run_records import ROOT, read_table
+from nsr.book.result_tables import read_table
+from nsr.book.run_records import ROOT
 from nsr.data.hints import HintError
 from nsr.formulas.equivalence import template_of
 from nsr.formulas.expressions import ExpressionError, is_valid

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from conftest import ROOT
 
-from nsr.book import pages, run_records, runner
+from nsr.book import pages, result_tables, runner
 from nsr.evidence import paper, scaling
 from nsr.evidence.anytime import stopped_at
 from nsr.evidence.comparison import KEY, at_equal_cost, flagged, paired, row_of
@@ -31,7 +31,7 @@ def test_the_table_of_claims_is_that_of_chapter_09():
 
 @cache
 def table(name: str) -> pd.DataFrame:
-    return run_records.read_table(ROOT / "outputs" / "reference" / "laptop" / "results" / f"{name}.csv.gz")
+    return result_tables.read_table(ROOT / "outputs" / "reference" / "laptop" / "results" / f"{name}.csv.gz")
 
 
 @cache

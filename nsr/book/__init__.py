@@ -9,7 +9,8 @@ from nsr.doors import door
 __getattr__, __dir__, __all__ = door(
     __name__,
     {
-        "run_records": "REFERENCE ROOT new_record record_path clock digest figure_dir headless progress read_table record run_dir short uses write_table",
+        "run_records": "REFERENCE ROOT new_record clock digest figure_dir headless progress record run_dir short uses",
+        "result_tables": "read_table record_path write_table",
         "runner": "notebooks",
         "pages": "CHAPTERS",
     },

@@ -8,6 +8,7 @@ is kept by the process that waits.
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,10 +21,11 @@ from typing import Any
 
 import psutil
 
+from nsr.book.leftovers import temporary_folder
 from nsr.book.run_records import OUTPUTS, PACKAGE, ROOT, atomic_write, clock
 
-# a Unix socket's path may have about 100 characters, and Jupyter's own part takes 40
-LONGEST_SOCKET_FOLDER = 60
+# a Unix socket's path may have about 100 characters; the name of our folder and Jupyter's own part take 50
+LONGEST_SOCKET_FOLDER = 50
 
 
 def execute(
@@ -43,15 +45,15 @@ def execute(
     job = {"notebook": str(notebook), "folder": str(folder), "parameters": dict(parameters)}
     atomic_write(state / "job.json", json.dumps(job))
 
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="nsr-", dir=_short_folder(), ignore_cleanup_errors=True) as home:
+    start, home = time.monotonic(), temporary_folder(_short_folder())
+    try:
         with open(state / "log.txt", "wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "nsr.book.kernel", str(state / "job.json")],
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
-                env=_environment(Path(home), folder),
+                env=_environment(home, folder),
                 cwd=ROOT,
                 start_new_session=True,
             )
@@ -71,6 +73,8 @@ def execute(
                 end_tree(process.pid)
             process.stdin.close()
             process.wait()
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
 
     if process.returncode == 0:
         return "ok", ""

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from nsr.book.locks import locked
-from nsr.book.run_records import metrics_of
+from nsr.book.run_records import metrics_of, sync_folder
 
 FAILED = "failed_"  # before the name of a folder: a run that failed after another one had finished
 _HERE, _EXCHANGE = -100, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux
@@ -21,6 +21,7 @@ def publish(working: Path, folder: Path, good: bool) -> Path:
     with locked(folder):
         place = folder if good or metrics_of(folder).get("status") != "ok" else beside
         replace_folder(working, place)
+        sync_folder(place.parent)
         if place == folder:
             shutil.rmtree(beside, ignore_errors=True)
     return place

@@ -1,35 +1,27 @@
 """What a result needs around it: a place, an atomic write, a record, and a line of progress while
 it is made.
 
-Any module may import this one; of them it imports only locks. Notebooks reach it through the door,
+Any module may import this one; of them it imports only leftovers. Notebooks reach it through the door,
 `nsr.book`.
 """
 
 import ast
 import contextlib
-import gzip
 import hashlib
-import io
 import json
 import math
 import os
-import secrets
 import subprocess
 import sys
-import tempfile
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from nsr.book.locks import locked
-
-if TYPE_CHECKING:  # pandas takes half a second to import, and the command line should answer at once
-    import pandas as pd
+from nsr.book.leftovers import temporary_folder, unfinished
 
 Item = TypeVar("Item")
 
@@ -40,7 +32,6 @@ REFERENCE = ROOT / "outputs" / "reference"  # the committed results; only `publi
 OWN = OUTPUTS / "own"  # the tables that were measured here
 
 EVERY = 10.0  # seconds between two plain progress lines
-FLAGS = ("novel", "same_")  # columns of a table of answers whose names begin so are true or false
 _REPORTED = "nsr-lab numpy scipy numba sympy pandas scikit-learn torch matplotlib jupytext papermill".split()
 
 
@@ -58,9 +49,7 @@ def headless() -> bool:
     return run_dir() is not None or not (in_jupyter or sys.stderr.isatty())
 
 
-@cache
-def _scratch() -> Path:
-    return Path(tempfile.mkdtemp(prefix="nsr-figures-"))
+_scratch = cache(temporary_folder)
 
 
 def figure_dir() -> Path:
@@ -97,7 +86,7 @@ def metrics_of(folder: Path) -> dict[str, Any]:
     """What the run in this folder says of itself; nothing if there is none, or if it is just being replaced."""
     try:
         metrics = json.loads((folder / "metrics.json").read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return metrics if isinstance(metrics, dict) else {}
 
@@ -115,8 +104,8 @@ def uses(path: Path | str) -> None:
 
 
 def atomic_write(path: Path | str, content: bytes | str) -> Path:
-    """Write a file so that a reader sees the old one or the new one, never a part: temporary file, then
-    rename.
+    """Write a file so that a reader sees the old one or the new one, never a part, even after the power went:
+    temporary file, then rename, both on the disk before we go on.
 
     >>> path = atomic_write(figure_dir() / "note.txt", "whole or not at all")
     >>> path.read_text()
@@ -124,7 +113,7 @@ def atomic_write(path: Path | str, content: bytes | str) -> Path:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.partial-{os.getpid()}-{secrets.token_hex(4)}")
+    partial = unfinished(path)
     try:
         with open(partial, "xb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
@@ -133,7 +122,18 @@ def atomic_write(path: Path | str, content: bytes | str) -> Path:
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+    sync_folder(path.parent)
     return path
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring the names in a folder to the disk, where the system can do that."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def to_json(value: Any) -> str:
@@ -162,75 +162,6 @@ def to_json(value: Any) -> str:
         return item if isinstance(item, str | int | float | bool | None) else str(item)
 
     return json.dumps(plain(value), indent=2, ensure_ascii=False)
-
-
-def write_table(
-    table: "pd.DataFrame", path: Path | str, made: Mapping[str, Any], *, held: bool = False
-) -> Path:
-    """Write a table as CSV (compressed if the name ends in .gz) and its record as JSON beside it,
-    both atomically.
-
-    Of two writers one waits for the other; `held` says that the caller already holds the table's lock.
-    """
-    path = Path(path)
-    text = table.to_csv(index=False).encode()
-    if path.suffix == ".gz":
-        text = gzip.compress(text, mtime=0)  # no time stamp inside: equal tables are equal files
-    with contextlib.nullcontext() if held else locked(path):
-        atomic_write(record_path(path), to_json(made) + "\n")
-        return atomic_write(path, text)
-
-
-def read_table(path: Path | str) -> "pd.DataFrame":
-    """Read a table that `write_table` wrote, with booleans as booleans, and remember that the current run
-    depends on it."""
-    path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(
-            f"There is no table {short(path)}. Run the notebook or the sweep that makes it first."
-        )
-    uses(path)
-    raw = path.read_bytes()
-    try:
-        return table_from(gzip.decompress(raw) if path.suffix == ".gz" else raw)
-    except (ValueError, TypeError, EOFError, OSError, zlib.error) as error:
-        raise ValueError(
-            f"{short(path)} cannot be read as a table, it may be truncated ({error}). Delete it, and make it again."
-        ) from None
-
-
-def table_from(text: bytes) -> "pd.DataFrame":
-    r"""A table from CSV, which knows no types: columns of true and false become booleans.
-
-    A failure has no answer and is neither novel nor right, so a flag that is missing there is False. Where
-    something was answered and nobody looked, a missing flag stays missing, and the others are Python's True
-    and False.
-
-    >>> table = table_from(b"answer,answer_infix,novel\nx1,x1,1.0\n,,\n")
-    >>> table.novel.dtype, table.novel.tolist()
-    (dtype('bool'), [True, False])
-    """
-    import pandas as pd
-
-    table = pd.read_csv(io.BytesIO(text))
-    if not {"answer", "answer_infix"} <= set(table):
-        return table
-    failed = table["answer"].isna() & table["answer_infix"].isna()
-    for name in table:
-        if name.startswith(FLAGS) and table[name].dtype != bool and table[name].notna().any():
-            flags = table[name].astype("boolean").mask(failed & table[name].isna(), False)
-            table[name] = flags.astype(object).where(flags.notna()) if flags.hasnans else flags.astype(bool)
-    return table
-
-
-def record_path(path: Path | str) -> Path:
-    """Where the record of a table lies.
-
-    >>> record_path("table.csv.gz").name
-    'table.json'
-    """
-    path = Path(path)
-    return path.with_name(path.name.removesuffix(".gz").removesuffix(".csv") + ".json")
 
 
 # ---- records ------------------------------------------------------------------------------------------------------------------

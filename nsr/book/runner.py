@@ -11,10 +11,8 @@ What a notebook itself needs while it runs is in `nsr.book.run_records`; it impo
 
 import ast
 import contextlib
-import json
 import os
 import re
-import secrets
 import shutil
 import sys
 import threading
@@ -27,9 +25,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import yaml
 
 from nsr.book import kernel, pages, tested_versions
+from nsr.book.foreign_files import Kind, read_json, read_yaml
+from nsr.book.leftovers import unfinished
 from nsr.book.publishing import FAILED, publish
 from nsr.book.run_records import (
     EVERY,
@@ -48,7 +47,7 @@ from nsr.book.run_records import (
     timed,
     to_json,
 )
-from nsr.book.spelling import refuse_unknown
+from nsr.book.spelling import refuse_unknown, shown
 
 SCALES = ("tiny", "laptop", "paper")
 LIMITS: dict[str, float | None] = {"tiny": 180, "laptop": 3600, "paper": None}  # seconds per notebook
@@ -62,6 +61,10 @@ KINDS = {"int": int, "float": float, "str": str, "bool": bool}
 
 class LabError(Exception):
     """Something the reader asked for that cannot be done; the message says what can."""
+
+
+PARAMETERS = Kind("parameters in plain YAML", LabError)
+RESULTS = Kind("the results of a notebook", LabError)
 
 
 @dataclass(frozen=True)
@@ -89,12 +92,14 @@ def appendix() -> dict[str, Path]:
 def find(wanted: str) -> Path:
     """The notebook with this number, name, or beginning of a name."""
     known = notebooks() | appendix()
-    beginning = f"{int(wanted):02d}_" if wanted.isdecimal() else wanted.removesuffix(".py")
+    beginning = (
+        f"{int(wanted):02d}_" if wanted.isdecimal() and len(wanted) < 4 else wanted.removesuffix(".py")
+    )
     hits = [beginning] if beginning in known else [name for name in known if name.startswith(beginning)]
     if len(hits) == 1:
         return known[hits[0]]
     raise LabError(
-        f"{'No' if not hits else 'More than one'} notebook is called {wanted!r}. There are: {', '.join(hits or known)}."
+        f"{'No' if not hits else 'More than one'} notebook is called {shown(wanted)}. There are: {', '.join(hits or known)}."
     )
 
 
@@ -150,7 +155,10 @@ def settle(notebook: Path, scale: str, overrides: Mapping[str, Any] | None = Non
 def params(scale: str) -> dict[str, dict[str, Any]]:
     """What params/<scale>.yaml says: notebook → parameter → value."""
     path = PARAMS / f"{scale}.yaml"
-    return (yaml.safe_load(path.read_text()) or {}) if path.exists() else {}
+    found = (read_yaml(path, PARAMETERS) or {}) if path.exists() else {}
+    if not isinstance(found, dict) or any(not isinstance(part, dict | None) for part in found.values()):
+        raise LabError(f"{short(path)} must be like '05_beam_search: {{beam_size: 5}}', a line per notebook.")
+    return found
 
 
 def _cast(parameter: Parameter, value: Any, notebook: str) -> Any:
@@ -168,7 +176,7 @@ def _cast(parameter: Parameter, value: Any, notebook: str) -> Any:
                 return value
     except (ValueError, OverflowError):
         pass
-    raise LabError(f"{notebook}: {parameter.name} is {parameter.kind}, and {value!r} is not.")
+    raise LabError(f"{notebook}: {parameter.name} is {parameter.kind}, and {shown(value)} is not.")
 
 
 # ---- what a run depends on ----------------------------------------------------------------------------------------------------
@@ -248,7 +256,7 @@ def run(
     if not force and up_to_date(folder, state):
         return metrics_of(folder) | {"folder": folder, "fresh": False}
 
-    working = folder.with_name(f".{folder.name}.partial-{os.getpid()}-{secrets.token_hex(4)}")
+    working = unfinished(folder)
     try:
         working.mkdir(parents=True)
         declared = parameters_of(notebook)
@@ -289,7 +297,7 @@ def _gathered(working: Path) -> dict[str, Any]:
     results, inputs = state / "results.json", state / "inputs.txt"
     names = sorted(set(inputs.read_text().splitlines())) if inputs.exists() else []
     return {
-        "results": json.loads(results.read_text()) if results.exists() else {},
+        "results": read_json(results, RESULTS) if results.exists() else {},
         "figures": sorted(path.name for path in figures.iterdir()) if figures.exists() else [],
         "inputs": {name: digest(ROOT / name) for name in names},
     }

@@ -1,9 +1,10 @@
-"""A name that nobody knows: in a file, on a command line, in a call. It is refused in the same words
-everywhere."""
+"""A name that nobody knows or a value that cannot be: in a file, on a command line, in a call. It is refused in
+the same words everywhere."""
 
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Iterable
 
 
@@ -21,12 +22,30 @@ def refuse_unknown(
     ValueError: There is no setting 'beam'. There are: seed, steps.
     """
     known = list(known)
-    unknown = [str(name)[:40] for name in given if name not in known]
+    unknown = [name if isinstance(name, str) else shown(name) for name in given if name not in known][:5]
     if unknown:
-        near = [match for name in unknown for match in difflib.get_close_matches(name, known, 1)]
+        near = [match for name in unknown for match in difflib.get_close_matches(name[:40], known, 1)]
         choice = f"Did you mean {_either(near)}?" if near else f"There are: {', '.join(known) or 'none'}."
         raise error(f"There is no {what} {_either(unknown)}{f' ({where})' if where else ''}. {choice}")
 
 
 def _either(names: Iterable[str]) -> str:
-    return " or ".join(map(repr, names))
+    return " or ".join(map(shown, names))
+
+
+class _Short(reprlib.Repr):
+    def repr_int(self, value: int, level: int) -> str:
+        return super().repr_int(value, level) if abs(value) < 10**100 else "a number of very many digits"
+
+
+_short = _Short()
+_short.maxstring = _short.maxother = _short.maxlong = 60
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it, however long it is.
+
+    >>> shown("beam"), shown(2.5), len(shown("9" * 5000)), shown(10**5000)
+    ("'beam'", '2.5', 60, 'a number of very many digits')
+    """
+    return _short.repr(value)

@@ -14,12 +14,10 @@ whoever takes over from a process that died finds there what is finished, and co
 """
 
 import contextlib
-import glob
 import itertools
 import json
 import math
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,11 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import psutil
-import yaml
-
-from nsr.book import run_records, runner
+from nsr.book import leftovers, result_tables, run_records, runner
 from nsr.book.chain import call
+from nsr.book.foreign_files import Kind, read_yaml
 from nsr.book.locks import locked
 from nsr.book.spelling import refuse_unknown
 
@@ -44,6 +40,7 @@ MAX_POINTS = 10_000  # a larger grid is a slip of the pen
 DEATHS = 3  # so many workers may die over a point before it counts as failed
 TABLE = "table.csv.gz"  # what a notebook may write into its run's folder, for the sweep to collect
 HOST = "127.0.0.1"
+SWEEP = Kind("a sweep in plain YAML", runner.LabError)
 
 
 @dataclass(frozen=True)
@@ -66,12 +63,7 @@ def read_sweep(path: Path | str, scale: str) -> tuple[dict[str, Any], list[Point
     """What a sweep's file says, and its points, the last parameter of the grid changing fastest; all of it
     checked."""
     path = _find(Path(path))
-    try:
-        content = yaml.safe_load(path.read_text())
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        known = getattr(error, "problem", None) or getattr(error, "strerror", None)
-        reason = " ".join(str(known or type(error).__name__).split())
-        raise runner.LabError(f"{path.name} cannot be read as plain YAML ({reason}).") from error
+    content = read_yaml(path, SWEEP)
     given = isinstance(content, dict) and {key: content.get(key) or {} for key in ("grid", "fixed", "then")}
     if (
         not given
@@ -207,7 +199,7 @@ def sweep(
     start = time.monotonic()
     for number, (point, outcome) in enumerate(_run(left, workers, scheduler), start=1):
         outcomes[point.folder] = outcome
-        _clear_attempts(point.folder)
+        leftovers.clear(point.folder.parent)  # of workers that were killed
         to_go = (time.monotonic() - start) / number * (len(left) - number)
         ending = f", about {runner.clock(to_go)} to go" if number < len(left) else ""
         print(
@@ -285,15 +277,6 @@ def _finished(points: Sequence[Point]) -> dict[Path, dict[str, Any]]:
         for point in points
         if runner.up_to_date(point.folder, runner.fingerprint(runner.find(point.notebook), point.parameters))
     }
-
-
-def _clear_attempts(folder: Path) -> None:
-    """Remove what processes that were killed left of the same run; nothing but a folder's name tells whose it
-    was."""
-    for leftover in folder.parent.glob(f".{glob.escape(folder.name)}.partial-*"):
-        pid = int(leftover.name.rsplit(".partial-", 1)[1].split("-")[0])
-        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-            shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _run(
@@ -409,14 +392,14 @@ def gather(
     try:
         good = [point for point, outcome in zip(points, outcomes) if outcome["status"] == "ok"]
         good = [point for point in good if (point.folder / TABLE).exists()]
-        found = [run_records.read_table(point.folder / TABLE) for point in good]
+        found = [result_tables.read_table(point.folder / TABLE) for point in good]
         if found:
             left = pd.DataFrame([p.chosen for p, table in zip(good, found) for _ in range(len(table))])
             tables[f"{stem}_rows.csv.gz"] = _beside(left, pd.concat(found, ignore_index=True))
         else:  # of an earlier sweep with this name
             for old in (f"{stem}_rows.csv.gz", f"{stem}_rows.json"):
                 Path(old).unlink(missing_ok=True)
-        return [run_records.write_table(table, path, record) for path, table in tables.items()]
+        return [result_tables.write_table(table, path, record) for path, table in tables.items()]
     except (OSError, ValueError) as error:
         raise runner.LabError(
             f"Cannot gather the tables of {plan['name']} in {runner.short(stem.parent)} ({error})."

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import csv
 import importlib
+import io
 import itertools
-import json
 import os
 import re
 import zlib
@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from nsr.book.foreign_files import Kind, need, parse_json, read_bytes
 from nsr.book.run_records import OUTPUTS, ROOT, short
 from nsr.book.spelling import refuse_unknown
 from nsr.data.laws import equations
@@ -32,6 +33,7 @@ from nsr.numbers.evaluation import evaluate
 
 SETS = ("feynman", "only_five_variables_nc", "black_box")
 TESTSETS, PMLB = "testsets", "pmlb"
+DATA = Kind("a set of data", ProblemError)
 BLACK_BOX = tuple(
     """
     1027_ESL 1029_LEV 1030_ERA 1096_FacultySalaries 192_vineyard 210_cloud 228_elusage
@@ -122,11 +124,15 @@ def _five_variable_templates(
 
 def _listed(path: Path, n: int = 100) -> list[tuple[Prefix, tuple, tuple]]:
     """The first n rows of a CSV in NSRwH's layout: prefix, constants and support of each."""
-    rows = []
-    with path.open(newline="") as file:
-        for row in itertools.islice(csv.DictReader(file), n):
+    rows, raw = [], read_bytes(path, DATA)
+    with DATA.of(path):
+        for row in itertools.islice(csv.DictReader(io.StringIO(raw.decode(), newline="")), n):
+            need(row, eq=str, support=str)
             prefix, constants = parse(re.sub(r"Abs\(([^()]*)\)", r"sqrt(pow2(\1))", row["eq"]))
-            ranges = json.loads(row["support"].replace("'", '"'))
+            ranges = parse_json(row["support"].replace("'", '"'))
+            need(ranges, **dict.fromkeys(ranges, dict))
+            for one in ranges.values():
+                need(one, min=(int, float, str), max=(int, float, str))
             support = tuple((float(ranges[v]["min"]), float(ranges[v]["max"])) for v in sorted(ranges))
             rows.append((prefix, constants, support))
     return rows
@@ -168,7 +174,9 @@ def black_box_data(name: str, folder: Path | str | None = None) -> tuple[np.ndar
         home = OUTPUTS / PMLB
     path = home / name / f"{name}.tsv.gz"
     if path.exists():
-        table = pd.read_csv(path, sep="\t")
+        text = read_bytes(path, DATA)
+        with DATA.of(path):
+            table = pd.read_csv(io.BytesIO(text), sep="\t")
     else:
         try:
             pmlb = importlib.import_module("pmlb")
@@ -178,8 +186,10 @@ def black_box_data(name: str, folder: Path | str | None = None) -> tuple[np.ndar
                 "fetch them."
             ) from None
         table = pmlb.fetch_data(name, local_cache_dir=str(home))
-    inputs = table.drop(columns="target")
-    return inputs.to_numpy(float), table["target"].to_numpy(float), list(inputs.columns)
+    with DATA.of(path):
+        need(table, target=pd.Series)
+        inputs = table.drop(columns="target")
+        return inputs.to_numpy(float), table["target"].to_numpy(float), list(inputs.columns)
 
 
 def black_box_problem(

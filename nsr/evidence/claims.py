@@ -14,7 +14,6 @@ strategies, so its interval is over strategies.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,8 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import yaml
 
+from nsr.book.foreign_files import Kind, read_yaml
+from nsr.book.result_tables import read_table_and_record, write_table
 from nsr.book.run_records import (
     OWN,
     REFERENCE,
@@ -32,12 +32,11 @@ from nsr.book.run_records import (
     code_digest,
     digest,
     new_record,
-    record_path,
     reference_only,
     short,
     timed,
-    write_table,
 )
+from nsr.book.spelling import shown
 from nsr.data.test_sets import TEST_SETS
 from nsr.evidence import paper
 from nsr.evidence.comparison import at_equal_cost, levels_of, line_of, read_rows, row_of
@@ -69,13 +68,16 @@ THEIR_ROWS = frozenset(paper.table()["strategy"])
 MEASURES = (*THEIRS, "novel_seen", "novel_functional", "novel_family")
 GVS_ITERATIONS = 30  # the paper's candidates of NSR-gvs: loops × beam size
 TERM = re.compile(
-    r"\s*(?P<sign>[+-]?)\s*(?P<factor>\d+(?:\.\d+)?)?\s*(?P<measure>\w+)\(\s*(?P<equal>beam\s*@\s*)?"
-    r"(?P<strategy>[a-z0-9][\w+-]*)(?:\s+(?P<size>\d+))?\s*(?:,\s*(?P<set>\w+)\s*)?\)"
+    r"\s*(?P<sign>[+-]?)\s*(?P<factor>\d{1,9}(?:\.\d{1,9})?)?\s*(?P<measure>\w+)\(\s*(?P<equal>beam\s*@\s*)?"
+    r"(?P<strategy>[a-z0-9][\w+-]*)(?:\s+(?P<size>\d{1,9}))?\s*(?:,\s*(?P<set>\w+)\s*)?\)"
 )
 
 
 class ClaimError(ValueError):
     """A claim that cannot be understood; the message says which, and what can be."""
+
+
+CLAIMS = Kind("claims in plain YAML", ClaimError)
 
 
 @dataclass(frozen=True)
@@ -126,10 +128,7 @@ class Claim:
 def read_claims(path: Path | str = ROOT / "params" / "claims.yaml") -> list[Claim]:
     """The claims of a file, every key and every row of them checked."""
     path = Path(path)
-    try:
-        content = yaml.safe_load(path.read_text())
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        raise ClaimError(f"{short(path)} cannot be read as plain YAML ({type(error).__name__}).") from error
+    content = read_yaml(path, CLAIMS)
     if not isinstance(content, list) or not content:
         raise ClaimError(
             f"{short(path)} must be a list of claims, each with {', '.join(sorted(KEYS['claim']))}."
@@ -142,7 +141,7 @@ def read_claims(path: Path | str = ROOT / "params" / "claims.yaml") -> list[Clai
 
 def _claim(item: Any, number: int) -> Claim:
     name = (
-        f"Claim {item['id']!r}"
+        f"Claim {shown(item['id'])}"
         if isinstance(item, Mapping) and isinstance(item.get("id"), str)
         else f"Claim number {number}"
     )
@@ -170,7 +169,7 @@ def _check(item: Any, name: str) -> Check:
     if not isinstance(item, Mapping) or (unknown := set(map(str, item)) - KEYS["check"]):
         known = ", ".join(sorted(KEYS["check"]))
         raise ClaimError(
-            f"{name} has a check with keys that mean nothing: {', '.join(sorted(unknown)) if isinstance(item, Mapping) else item!r}. "
+            f"{name} has a check with keys that mean nothing: {', '.join(sorted(unknown)) if isinstance(item, Mapping) else shown(item)}. "
             f"A check has: {known}."
         )
     given = [key for key in BOUNDS if key in item]
@@ -185,17 +184,17 @@ def _check(item: Any, name: str) -> Check:
     if (
         not isinstance(pair, list)
         or len(pair) != 2
-        or not all(type(end) in (int, float) for end in pair)
+        or not all(type(end) is float or type(end) is int and abs(end) < 10**9 for end in pair)
         or not pair[0] < pair[1]
     ):
         raise ClaimError(
-            f"{name}: {given[0]} is {bound!r}; it wants {'two numbers in order' if given[0] == 'between' else 'a number'}."
+            f"{name}: {given[0]} is {shown(bound)}; it wants {'two numbers in order' if given[0] == 'between' else 'a number'}."
         )
     if "correlation" in item:
         measures = tuple(str(item["correlation"]).replace("with", " ").split())
         if len(measures) != 2 or not set(measures) <= set(MEASURES):
             raise ClaimError(
-                f"{name}: a correlation is like 'novel with accurate', not {item['correlation']!r}."
+                f"{name}: a correlation is like 'novel with accurate', not {shown(item['correlation'])}."
             )
         return Check(
             f"correlation of {measures[0]} with {measures[1]} over strategies",
@@ -381,8 +380,7 @@ def write_judgement(scale: str = "laptop", seed: int = 0) -> pd.DataFrame:
 
 def record_of(path: Path) -> dict[str, Any]:
     """The record beside a table; nothing where there is none."""
-    path = record_path(path)
-    return json.loads(path.read_text()) if path.exists() else {}
+    return read_table_and_record(path)[1] if path.exists() else {}
 
 
 # -------------------------------------------------------------------------------------------------------- the paper's side

@@ -16,7 +16,7 @@ import numpy as np
 
 from nsr.evidence.novelty import flagged
 from nsr.evidence.paper import table as paper_table
-from nsr.evidence.reference_tables import made, read_records, results_path, tables_of
+from nsr.evidence.reference_tables import checked, made, read_records, results_path, tables_of
 from nsr.evidence.statistics import Interval, McNemar, difference, mcnemar, paired_difference
 from nsr.evidence.verdicts import MISSING
 from nsr.formulas.equivalence import template_of
@@ -84,9 +84,15 @@ def seconds_taken(scale: str = "laptop", tables: Sequence[str] = TABLES) -> pd.D
     seconds."""
     import pandas as pd
 
+    columns = {"strategy": str, "options": dict, "test_set": str, "seed": int}
     paths = [tables_of(results_path(name, scale)) for name in tables]
+    records = [
+        checked(record, places[-1], **columns)
+        for places in paths
+        for record in read_records(*places)[1].values()
+    ]
     lines = []
-    for record in (one for places in paths for one in read_records(*places)[1].values()):
+    for record in records:
         known, options = record["parameters"], record["parameters"]["options"]
         inner = options.get("predictor") or options.get("inner") or {}
         size = (

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsr.book.run_records import progress, short, table_from
+from nsr.book.result_tables import table_from
+from nsr.book.run_records import progress, short
 from nsr.data.items import ItemRecipe
 from nsr.data.problems import Problem, noisy
 from nsr.data.templates import TreeRecipe

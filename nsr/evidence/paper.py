@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import yaml
-
+from nsr.book.foreign_files import Kind, read_yaml
 from nsr.book.run_records import ROOT
 from nsr.evidence.statistics import difference, wilson
 from nsr.evidence.verdicts import DIFFERENT, verdict_on_difference
@@ -40,7 +39,7 @@ class Cells(NamedTuple):
 
 @cache
 def _content() -> dict[str, Any]:
-    return yaml.safe_load((ROOT / "params" / "paper_table.yaml").read_text())
+    return read_yaml(ROOT / "params" / "paper_table.yaml", Kind("the paper's table", ValueError))
 
 
 def rows(strategy: str) -> dict[int, Cells]:

@@ -12,14 +12,20 @@ Who reads a table reads both: what was measured here, and of the committed runs 
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nsr.book.foreign_files import need
 from nsr.book.locks import locked
+from nsr.book.result_tables import (
+    RECORD,
+    read_table_and_record,
+    record_path,
+    write_table,
+)
 from nsr.book.run_records import (
     OWN,
     REFERENCE,
@@ -29,12 +35,9 @@ from nsr.book.run_records import (
     digest,
     new_record,
     progress,
-    read_table,
-    record_path,
     reference_only,
     timed,
     to_json,
-    write_table,
 )
 from nsr.network.checkpoints import Trained, weights_digest
 
@@ -162,20 +165,34 @@ def publish_tables(scale: str = "laptop") -> list[Path]:
 
 
 def read_records(*paths: Path) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The lines of tables and the records of their rows; a run that several have is taken from the first. A
-    record is written first, so every line has one."""
+    """The lines of tables and the records of their rows; a run that several have is taken from the first."""
     import pandas as pd
 
     parts, records = [], {}
     for path in paths:
-        has_record = path.exists() and record_path(path).exists()
-        rows = json.loads(record_path(path).read_text()).get("rows", {}) if has_record else {}
-        new = {run: record for run, record in rows.items() if run not in records}
-        if new:  # else there is nothing yet, or a table that was made in another way
-            table = read_table(path)
-            parts.append(table[table["run"].isin(new)])
-            records |= new
+        table, record = read_table_and_record(path) if path.exists() else (None, {})
+        if not record.get("rows"):  # nothing yet, or a table that was made in another way
+            continue
+        with RECORD.of(record_path(path)):
+            need(record, rows=dict)
+            need(table, run=pd.Series)
+        for one in record["rows"].values():
+            checked(one, path, weights=str, weights_digest=str)
+        new = {run: one for run, one in record["rows"].items() if run not in records}
+        parts.append(table[table["run"].isin(new)])
+        records |= new
+    if len(parts) == 1:
+        return parts[0], records
     return (pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["run"])), records
+
+
+def checked(record: Any, path: Path, **parameters: type) -> dict[str, Any]:
+    """The record of the table at `path` or of a row in it, if it is one, with these parameters."""
+    with RECORD.of(record_path(path)):
+        need({"row": record}, row=dict)
+        need(record, parameters=dict, date=str, seconds=(int, float))
+        need(record["parameters"], **parameters)
+    return record
 
 
 def recorded(jobs: Iterable[Job], records: Mapping[str, Any]) -> dict[str, str | None]:
@@ -221,7 +238,7 @@ def made(*records: Mapping[str, Any]) -> str:
 
 
 def _made_with(about: Mapping[str, Any], path: Path) -> bool:
-    return about.items() <= json.loads(record_path(path).read_text())["parameters"].items()
+    return about.items() <= checked(read_table_and_record(path)[1], path)["parameters"].items()
 
 
 def made_at_once(
@@ -245,11 +262,10 @@ def made_at_once(
     path = fits[0] if fits else path
     if not path.exists():
         return None, "there is no table yet"
-    record = json.loads(record_path(path).read_text())
-    known = record["parameters"]
+    table, record = read_table_and_record(path)
+    known = checked(record, path)["parameters"]
     if known.get("weights_digest") != about["weights_digest"]:
         return None, "the table was made with other weights"
     if not about.items() <= known.items():
         return None, "the table was made with other parameters"
-    table = read_table(path)
     return table, f"{len(table):,} lines, {made(record)}"

@@ -17,7 +17,7 @@ import hashlib
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Set
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property, lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -30,21 +30,29 @@ from safetensors.torch import save
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+from nsr.book.foreign_files import Kind, need, parse_json, read_bytes, read_json, read_lines, read_tensor_file
 from nsr.book.run_records import OUTPUTS, REFERENCE, atomic_write, digest, reference_only, short, to_json
+from nsr.book.spelling import refuse_unknown, shown
 from nsr.data.hints import hint_words
 from nsr.formulas.expressions import VOCABULARIES, Prefix, Vocabulary
 from nsr.network.model import Config, Network
 
 FORMAT = "nsr-checkpoint-1"
-LAYERS, SIZE = 1000, 2**20  # no network that we could load is larger
 LATEST = "latest.safetensors"
 SEEN = "seen.safetensors"
+TEMPLATES = "templates.txt.gz"
+DTYPES = ("F16", "BF16", "F32", "F64", "I32", "I64")  # of our tensors
 # bytes: a log of shown sequences above this is not published, for a network may take 15 MB in all
 LARGEST_LOG = 4_000_000
 
 
 class CheckpointError(RuntimeError):
     """A file that cannot be used as a checkpoint, and why."""
+
+
+CHECKPOINT = Kind("a checkpoint", CheckpointError, "Delete it to train anew.")
+DESCRIPTION = Kind("the description of a network", CheckpointError)
+LISTING = Kind("a list of training templates", CheckpointError)
 
 
 def sequence_hash(prefix: Iterable[str]) -> int:
@@ -140,19 +148,31 @@ def write(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, Any]) -
 
 
 def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The inverse of `write`; refuses what is truncated or was not written by it."""
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            header = file.metadata() or {}
-            if header.get("format") != FORMAT:
-                raise CheckpointError(
-                    f"{short(path)} was not written by this project (no {FORMAT} in its header). Move it away and train anew."
-                )
-            return {name: file.get_tensor(name) for name in file.keys()}, json.loads(header["about"])
-    except (SafetensorError, OSError, ValueError) as error:
+    """The inverse of `write`; refuses what is truncated, was not written by it, or holds no finite numbers."""
+    header = read_tensor_file(path, CHECKPOINT)
+    about = header.about
+    if about.get("format") != FORMAT:
         raise CheckpointError(
-            f"{short(path)} cannot be read as a checkpoint, it may be truncated ({error}). Delete it to train anew."
-        ) from None
+            f"{short(path)} was not written by this project (no {FORMAT} in its header). Move it away and train anew."
+        )
+    with CHECKPOINT.of(path):
+        refuse_unknown(
+            [dtype for dtype, *_ in header.tensors.values()], DTYPES, "type of numbers", ValueError
+        )
+        try:
+            with safe_open(str(path), framework="pt") as file:
+                tensors = {name: file.get_tensor(name) for name in file.keys()}
+        except SafetensorError as error:
+            raise ValueError(f"it may be truncated: {error}") from None
+        if wrong := [name for name, tensor in tensors.items() if not bool(torch.isfinite(tensor).all())]:
+            raise ValueError(f"{shown(wrong[0])} holds numbers that are not finite")
+        need(about, about=str)
+        return tensors, parse_json(about["about"])
+
+
+def tensors_digest(path: Path) -> str:
+    """A short hash of all tensors of a file, whatever order they have in it."""
+    return digest(*read_tensor_file(path, CHECKPOINT).content())
 
 
 def make_config(values: Mapping[str, Any]) -> Config:
@@ -161,19 +181,8 @@ def make_config(values: Mapping[str, Any]) -> Config:
         raise CheckpointError(
             f"The checkpoint's network has sizes this version does not know: {', '.join(sorted(unknown))}."
         )
-    kinds = {
-        field.name: type(field.default) if field.default is not MISSING else int for field in fields(Config)
-    }
-    # a file must not make us reserve all memory before its tensors are looked at
-    for name, value in values.items():
-        most = LAYERS if name.endswith(("_layers", "_blocks")) else SIZE
-        least = 0 if name in ("encoder_feedforward", "hint_vocabulary") else 1
-        if type(value) is not kinds[name] or kinds[name] is int and not least <= value <= most:
-            raise CheckpointError(
-                f"The checkpoint's network has {name} = {value!r}, which is nothing that a network has."
-            )
-    # the first networks were trained before this size existed, with biases
-    return Config(**{"bias": True, **values})
+    # the first networks were trained before biases could be left out
+    return Config(**{"bias": True, "vocabulary": 0, **values})
 
 
 class _WithoutDraws(TorchFunctionMode):
@@ -186,9 +195,12 @@ class _WithoutDraws(TorchFunctionMode):
         return function(*args, **(kwargs or {}))
 
 
-def _network_of(config: Config, tensors: Mapping[str, Tensor], path: Path) -> Network:
-    """The network of these sizes with these weights, which must have its names and shapes: no memory is taken
-    for it, and no random number drawn, before that is known."""
+def _network_of(config: Config, path: Path) -> Network:
+    """The network of these sizes with the weights of a file, which must have its names and shapes: no memory
+    is taken for it, and no random number drawn, before that is known."""
+    if config.parameters_at_least > read_tensor_file(path, CHECKPOINT).numbers:
+        raise CheckpointError(f"{short(path)} holds another network, with fewer numbers.")
+    tensors, _ = read(path)
     with torch.device("meta"), _WithoutDraws():
         network = Network(config)
     own = network.state_dict()
@@ -230,8 +242,7 @@ class Trained:
     @cached_property
     def templates(self) -> TemplateSet:
         """The training templates E_templ, without constants."""
-        with gzip.open(self.folder / "templates.txt.gz", "rt", encoding="utf-8") as lines:
-            return TemplateSet(map(str.rstrip, lines))
+        return TemplateSet(map(str.rstrip, read_lines(self.folder / TEMPLATES, LISTING)))
 
     @cached_property
     def seen(self) -> Seen:
@@ -242,6 +253,8 @@ class Trained:
                 f"Training it here makes the log: {train_command(self.name)}"
             )
         tensors, _ = read(self.folder / SEEN)
+        with CHECKPOINT.of(self.folder / SEEN):
+            need(tensors, **dict.fromkeys(("seen.hashes", "seen.counts"), Tensor))
         return Seen(tensors["seen.hashes"].numpy(), tensors["seen.counts"].numpy())
 
     @property
@@ -264,23 +277,26 @@ class Trained:
             raise CheckpointError(
                 f"No snapshot of {self.name!r} at step {step}; there are {sorted(files) or 'none here'}."
             )
-        return _network_of(self.config, read(files[step])[0], files[step]).to(self.network.device)
+        return _network_of(self.config, files[step]).to(self.network.device)
 
 
 def weights_digest(trained: Trained, step: int | None = None) -> str:
-    """A short name of the very weights and training templates, whatever folder they lie in."""
-    file = (
-        trained.folder / "weights.safetensors"
-        if step is None
-        else trained.snapshots().get(step, trained.folder)
+    """A short name of the very weights and training templates, whatever folder, order or compression they lie
+    in."""
+    file = trained.folder / "weights.safetensors" if step is None else trained.snapshots().get(step)
+    files = (file, trained.folder / TEMPLATES)
+    return _digest_of(
+        files, tuple(path.stat().st_mtime_ns if path and path.exists() else 0 for path in files)
     )
-    files = (file, trained.folder / "templates.txt.gz")
-    return _digest_of(files, tuple(path.stat().st_mtime_ns if path.is_file() else 0 for path in files))
 
 
 @lru_cache(maxsize=256)  # every row asks for the digest of its network; a file that changed has another time
-def _digest_of(files: tuple[Path, ...], times: tuple[int, ...]) -> str:
-    return digest(*files)
+def _digest_of(files: tuple[Path | None, Path], times: tuple[int, int]) -> str:
+    weights, templates = files
+    return digest(
+        tensors_digest(weights) if times[0] else "(missing)",
+        read_bytes(templates, LISTING) if times[1] else "(missing)",
+    )
 
 
 def training_folder(name: str) -> Path:
@@ -317,25 +333,21 @@ def load(name: str, device: str | torch.device = "cpu") -> Trained:
 
 def load_folder(folder: Path, name: str = "", device: str | torch.device = "cpu") -> Trained:
     """A trained network from the folder that `export` wrote."""
-    about_path = folder / "about.json"
-    try:
-        about = json.loads(about_path.read_text())
-        config, vocabulary = make_config(about["config"]), about["vocabulary"]
-        vocabulary = VOCABULARIES[vocabulary["name"]].with_variables(vocabulary["n_variables"])
-        if list(vocabulary.tokens) != about["vocabulary"]["tokens"]:
-            raise CheckpointError(
-                f"{short(about_path)} was made with other token ids than this version's {vocabulary.name}."
-            )
-        if about.get("hint_words", list(hint_words(vocabulary))) != list(hint_words(vocabulary)):
-            raise CheckpointError(
-                f"{short(about_path)} was made with other words for hints than this version's."
-            )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    path = folder / "about.json"
+    about = read_json(path, DESCRIPTION)
+    with DESCRIPTION.of(path):
+        need(about, config=dict, vocabulary=dict, settings=dict, history=list)
+        need(about["settings"], min_operators=int, max_operators=int, max_constants=int)
+        config, spelled = make_config(about["config"]), about["vocabulary"]
+        refuse_unknown([spelled.get("name")], VOCABULARIES, "vocabulary", ValueError)
+    vocabulary = VOCABULARIES[spelled["name"]].with_variables(config.n_variables)
+    if list(vocabulary.tokens) != spelled.get("tokens"):
         raise CheckpointError(
-            f"{short(about_path)} is not the description of a network of this project ({error!r})."
-        ) from None
-    weights = folder / "weights.safetensors"
-    network = _network_of(config, read(weights)[0], weights).to(device)
+            f"{short(path)} was made with other token ids than this version's {vocabulary.name}."
+        )
+    if about.get("hint_words", list(hint_words(vocabulary))) != list(hint_words(vocabulary)):
+        raise CheckpointError(f"{short(path)} was made with other words for hints than this version's.")
+    network = _network_of(config, folder / "weights.safetensors").to(device)
     return Trained(name or folder.name, network, vocabulary, about, folder)
 
 
@@ -356,7 +368,7 @@ def export(
     lines = "\n".join(sorted(" ".join(template) for template in templates)) + "\n"
     write(folder / "weights.safetensors", network.state_dict(), {})
     write(folder / SEEN, seen.tensors(), {})
-    atomic_write(folder / "templates.txt.gz", gzip.compress(lines.encode(), mtime=0))
+    atomic_write(folder / TEMPLATES, gzip.compress(lines.encode(), mtime=0))
     atomic_write(
         folder / "about.json",
         to_json({"config": asdict(network.config), "vocabulary": spelled, **about}) + "\n",
@@ -376,6 +388,6 @@ def publish(name: str) -> Path:
     (target / "about.json").unlink(missing_ok=True)  # without it the folder counts as incomplete
     small = (source / SEEN).stat().st_size <= LARGEST_LOG
     (target / SEEN).unlink(missing_ok=True)
-    for part in ("weights.safetensors", "templates.txt.gz", *([SEEN] if small else []), "about.json"):
+    for part in ("weights.safetensors", TEMPLATES, *([SEEN] if small else []), "about.json"):
         atomic_write(target / part, (source / part).read_bytes())
     return target

@@ -13,10 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
 
+from nsr.book.bounds import Amount, Between, Natural, Share, refuse_outside
+from nsr.formulas.expressions import VARIABLES
 from nsr.network.layers import (
     CellEmbedding,
     DecoderLayer,
@@ -29,41 +32,60 @@ from nsr.network.layers import (
 )
 
 HALF_MAX = 65504.0  # largest finite half-precision number
+LARGEST = 2**27  # parameters: five times the published network
+Size = Annotated[int, Between(1, 2**20)]
+Layers = Annotated[int, Between(1, 100)]
+Variables = Annotated[int, Between(1, len(VARIABLES))]
 
 
 @dataclass(frozen=True)
 class Config:
     """All sizes of a network; the defaults are the laptop scale, `PUBLISHED` the paper's."""
 
-    vocabulary: int  # V, number of token ids of the decoder
-    n_variables: int = 5  # D
-    width: int = 128  # h
-    heads: int = 4  # H
-    encoder: str = "set"  # set: NeSymReS's; mix, mlp: transformer4sr's, a vector for each column
-    encoder_blocks: int = 2  # ISAB blocks
-    inducing: int = 16  # m, inducing points per ISAB
-    seeds: int = 16  # S, vectors that leave the encoder
+    vocabulary: Size  # V, number of token ids of the decoder
+    n_variables: Variables = 5  # D
+    width: Size = 128  # h
+    heads: Size = 4  # H
+    encoder: Literal["set", "mix", "mlp"] = (
+        "set"  # NeSymReS's; mix, mlp: transformer4sr's, a vector per column
+    )
+    encoder_blocks: Layers = 2  # ISAB blocks
+    inducing: Size = 16  # m, inducing points per ISAB
+    seeds: Size = 16  # S, vectors that leave the encoder
     # hidden units after each set attention; 0 = one layer of `width`, as published
-    encoder_feedforward: int = 0
-    decoder_layers: int = 3
-    feedforward: int = 512  # hidden units in the decoder
-    positions: int = 64  # longest token sequence, prompt included
-    norm: str = "pre"  # "post" as published, "pre" trains faster when small
-    activation: str = "relu"
+    encoder_feedforward: Natural = 0
+    decoder_layers: Layers = 3
+    feedforward: Size = 512  # hidden units in the decoder
+    positions: Size = 64  # longest token sequence, prompt included
+    norm: Literal["pre", "post"] = "pre"  # "post" as published, "pre" trains faster when small
+    activation: Literal["relu", "gelu"] = "relu"
     bias: bool = False  # of the hidden layers; true as published
-    dropout: float = 0.0  # in the decoder and in mix; 0.25 in transformer4sr
-    embedding_std: float = 0.1  # of token and position embeddings before training; 1.0 as published
-    hint_vocabulary: int = 0  # number of hint token ids; 0 = no symbolic encoder
-    hint_layers: int = 3
-    hint_positions: int = 128
+    dropout: Share = 0.0  # in the decoder and in mix; 0.25 in transformer4sr
+    embedding_std: Amount = 0.1  # of token and position embeddings before training; 1.0 as published
+    hint_vocabulary: Natural = 0  # number of hint token ids; 0 = no symbolic encoder
+    hint_layers: Layers = 3
+    hint_positions: Size = 128
 
     def __post_init__(self):
-        if self.heads < 1 or self.width % self.heads:
+        refuse_outside(self)
+        if self.width % self.heads:
             raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}.")
-        if self.norm not in ("pre", "post"):
-            raise ValueError(f"norm is {self.norm!r}; choose 'pre' or 'post'.")
-        if self.encoder not in ("set", "mix", "mlp"):
-            raise ValueError(f"encoder is {self.encoder!r}; choose 'set', 'mix' or 'mlp'.")
+        if self.parameters_at_least > LARGEST:
+            raise ValueError(
+                f"A network of these sizes has at least {self.parameters_at_least:,} parameters; {LARGEST:,} are the most."
+            )
+
+    @property
+    def parameters_at_least(self) -> int:
+        """A bound from below that is known before anything is built: the large matrices and embeddings."""
+        decoder = 8 * self.width + 2 * self.feedforward
+        rows = self.decoder_layers * decoder + self.encoder_blocks * self.width
+        rows += 2 * self.vocabulary + self.positions
+        if self.encoder == "set":
+            rows += self.encoder_blocks * (self.inducing + 4 * self.encoder_feedforward) + self.seeds
+        if self.hint_vocabulary:
+            rows += self.hint_layers * decoder + self.hint_vocabulary + self.hint_positions
+        return self.width * rows
 
 
 PUBLISHED = dict(

@@ -3,21 +3,27 @@ by name."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Annotated, Any, Literal
 
-import yaml
-
-from nsr.book.run_records import ROOT
-from nsr.book.spelling import refuse_unknown
+from nsr.book.bounds import Amount, Between, Count, Natural, Share, refuse_outside
+from nsr.book.foreign_files import Kind, read_yaml
+from nsr.book.run_records import ROOT, short
+from nsr.book.spelling import refuse_unknown, shown
 from nsr.data.hints import hint_words
 from nsr.formulas.expressions import VOCABULARIES, Vocabulary
-from nsr.network.model import Config
+from nsr.network.model import Config, Variables
+
+Operators = Annotated[int, Between(0, 12)]  # as many as `nsr.data.templates.TreeRecipe` draws
 
 
 class SettingsError(ValueError):
     """A setting that does not exist or cannot have this value."""
+
+
+RECIPE = Kind("a recipe in plain YAML", SettingsError)
 
 
 @dataclass(frozen=True)
@@ -25,61 +31,71 @@ class Data:
     """What is shown: templates once, constants, supports and points anew for every item."""
 
     vocabulary: str = "SIMPLIFIED"
-    n_variables: int = 5
-    min_operators: int = 2
-    max_operators: int = 5
-    draws: int = 5000  # templates drawn from p_E, repetitions included
-    template_seed: int = 0
+    n_variables: Variables = 5
+    min_operators: Operators = 2
+    max_operators: Operators = 5
+    draws: Count = 5000  # templates drawn from p_E, repetitions included
+    template_seed: Natural = 0
     # transformer4sr: size of a fixed set of tables, shown again every epoch; 0 = fresh items of the templates
-    items: int = 0
-    tables: int = 25  # of each of its skeletons
-    max_constants: int = 6  # the published rule then draws 0 to 5 of them
-    points_min: int = 40  # points per item: uniform between the two, the same within a batch
-    points_max: int = 40
-    pool: int = 6  # batches drawn together and sorted by length
+    items: Natural = 0
+    tables: Count = 25  # of each of its skeletons
+    max_constants: Natural = 6  # the published rule then draws 0 to 5 of them
+    points_min: Count = 40  # points per item: uniform between the two, the same within a batch
+    points_max: Count = 40
+    pool: Count = 6  # batches drawn together and sorted by length
     prompted: bool = False  # subtrees of the target before it (NSR-gvs)
-    prompt_empty: float = 0.2
-    prompt_longest: int = 9
-    prompt_total: int = 20
+    prompt_empty: Share = 0.2
+    prompt_longest: Count = 9
+    prompt_total: Natural = 20
     # NSRwH: the network is told something true about the target, each kind with its published probability
     hinted: bool = False
-    hint_complexity: float = 0.3
-    hint_symmetry: float = 0.2
-    hint_positives: float = 0.3
-    hint_negatives: float = 0.3
-    hint_values: float = 0.15  # a positive shows the value of each of its constants with this probability
+    hint_complexity: Share = 0.3
+    hint_symmetry: Share = 0.2
+    hint_positives: Share = 0.3
+    hint_negatives: Share = 0.3
+    hint_values: Share = 0.15  # a positive shows the value of each of its constants with this probability
+
+    def __post_init__(self):
+        refuse_unknown([self.vocabulary], VOCABULARIES, "vocabulary", SettingsError)
+        refuse_outside(self, SettingsError)
+        for low, high in (("min_operators", "max_operators"), ("points_min", "points_max")):
+            if getattr(self, low) > getattr(self, high):
+                raise SettingsError(f"{low} is {getattr(self, low)}; {high} must not be less.")
 
 
 @dataclass(frozen=True)
 class Training:
     """How it is learned."""
 
-    steps: int = 1000
-    epochs: int = 0  # passes over a fixed set, instead of steps
-    batch: int = 128  # items per step, over all processes
-    seed: int = 0
-    optimiser: str = "muon"  # muon | adamw
-    lr: float = 1e-3  # of AdamW
-    weight_decay: float = 0.01
-    beta2: float = 0.999
-    muon_lr: float = 3e-3
-    muon_momentum: float = 0.95
-    muon_weight_decay: float = 0.0
-    muon_iterations: int = 5
-    clip: float = 0.0  # largest norm of the gradient; 0 = none
-    schedule: str = "wsd"  # constant | inverse_sqrt | wsd | noam
-    warmup: int = 0
-    constant: int = 4000  # steps before inverse_sqrt begins
-    decay: float = 0.2  # last fraction of the steps over which wsd goes to zero
+    steps: Count = 1000
+    epochs: Natural = 0  # passes over a fixed set, instead of steps
+    batch: Count = 128  # items per step, over all processes
+    seed: Natural = 0
+    optimiser: Literal["muon", "adamw"] = "muon"
+    lr: Amount = 1e-3  # of AdamW
+    weight_decay: Amount = 0.01
+    beta2: Share = 0.999
+    muon_lr: Amount = 3e-3
+    muon_momentum: Share = 0.95
+    muon_weight_decay: Amount = 0.0
+    muon_iterations: Count = 5
+    clip: Amount = 0.0  # largest norm of the gradient; 0 = none
+    schedule: Literal["constant", "inverse_sqrt", "wsd", "noam"] = "wsd"
+    warmup: Natural = 0
+    constant: Count = 4000  # steps before inverse_sqrt begins
+    decay: Share = 0.2  # last fraction of the steps over which wsd goes to zero
     start_from: str = ""  # name of a trained network to begin with
     freeze_encoder: bool = False
-    save_every: int = 500  # steps between checkpoints
-    record_every: int = 50  # steps between rows of the history
-    snapshots: int = 10  # weights kept at so many evenly spread steps
-    device: str = "auto"  # auto | cpu | cuda
-    precision: str = "auto"  # auto (bf16 on CUDA) | float32 | bf16
-    compile: str = "auto"  # auto (on CUDA) | on | off
-    threads: int = 0  # of PyTorch; 0 = as found
+    save_every: Count = 500  # steps between checkpoints
+    record_every: Count = 50  # steps between rows of the history
+    snapshots: Natural = 10  # weights kept at so many evenly spread steps
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    precision: Literal["auto", "float32", "bf16"] = "auto"  # auto is bf16 on CUDA
+    compile: Literal["auto", "on", "off"] = "auto"  # auto is on with CUDA
+    threads: Natural = 0  # of PyTorch; 0 = as found
+
+    def __post_init__(self):
+        refuse_outside(self, SettingsError)
 
 
 # may change when a run is resumed
@@ -112,25 +128,18 @@ class Settings:
 
 
 def _typed(cls: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values in the type of the defaults; YAML reads 3e-3 as text and 1 as an integer."""
-    out = {}
-    for key, value in values.items():
-        kind = type(next(f.default for f in fields(cls) if f.name == key))
-        try:
-            good = (
-                isinstance(value, bool)
-                if kind is bool
-                else not isinstance(value, bool)
-                and kind(value) == (float(value) if kind is not str else value)
-            )
-        except (TypeError, ValueError, OverflowError):
-            good = False
-        if not good:
-            raise SettingsError(
-                f"{key} is {value!r}; it wants {'true or false' if kind is bool else f'a value like {kind.__name__}'}."
-            )
-        out[key] = kind(value)
-    return out
+    """Numbers in the type of the defaults: YAML reads 3e-3 as text and 100.0 as a number that may not be whole.
+    What is no number stays as it is, for the bounds to refuse."""
+    kinds = {f.name: type(f.default) for f in fields(cls)}
+    return {key: _number(value, kinds[key]) for key, value in values.items()}
+
+
+def _number(value: Any, kind: type) -> Any:
+    if kind in (int, float) and isinstance(value, str | int | float) and not isinstance(value, bool):
+        with contextlib.suppress(ValueError, OverflowError):
+            if kind(value) == float(value):
+                return kind(value)
+    return value
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
@@ -153,7 +162,6 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
         _typed(Config, groups[Config]),
         Training(**_typed(Training, groups[Training])),
     )
-    refuse_unknown([settings.data.vocabulary], VOCABULARIES, "vocabulary", SettingsError)
     try:
         settings.config()
     except ValueError as error:
@@ -174,15 +182,16 @@ def read_settings(name: str, scale: str = "laptop", overrides: Mapping[str, Any]
     begins with that one's `@2`.
     """
     name, _, number = name.partition("@")
-    folder = ROOT / "params" / "training" / scale
-    path, (base, _, size), sized = folder / f"{name}.yaml", name.rpartition("-"), {}
-    if not path.exists() and size.isdigit() and (folder / f"{base}.yaml").exists():
-        path, sized = folder / f"{base}.yaml", {"items": int(size)}
-    if not path.exists():
-        recipes = sorted(file.stem for file in folder.glob("*.yaml"))
-        refuse_unknown([name], recipes, "recipe", SettingsError, f"at the scale {scale!r}")
-    values = (yaml.safe_load(path.read_text()) or {}) | sized
-    return make_settings(_numbered(values, number) | dict(overrides or {}))
+    known = {file.stem: file for file in sorted((ROOT / "params" / "training" / scale).glob("*.yaml"))}
+    (base, _, size), sized = name.rpartition("-"), {}
+    if name not in known and base in known and size.isdecimal() and len(size) < 10:
+        name, sized = base, {"items": int(size)}
+    refuse_unknown([name], known, "recipe", SettingsError, f"at the scale {scale!r}")
+    path = known[name]
+    values = read_yaml(path, RECIPE) or {}
+    if not isinstance(values, dict):
+        raise SettingsError(f"{short(path)} is no recipe. It needs lines like 'steps: 1000'.")
+    return make_settings(_numbered(values | sized, number) | dict(overrides or {}))
 
 
 def _numbered(values: Mapping[str, Any], number: str) -> dict[str, Any]:
@@ -190,7 +199,8 @@ def _numbered(values: Mapping[str, Any], number: str) -> dict[str, Any]:
     if not number:
         return dict(values)
     if not number.isdecimal() or len(number) > 4 or number != str(int(number)) or number == "0":
-        raise SettingsError(f"A network's number is 1, 2, 3 and so on, not {number!r}.")
-    seeds = {key: values.get(key, 0) + int(number) for key in ("seed", "template_seed")}
-    start = {"start_from": f"{values['start_from']}@{number}"} if values.get("start_from") else {}
+        raise SettingsError(f"A network's number is 1, 2, 3 and so on, not {shown(number)}.")
+    known = make_settings(values).flat()
+    seeds = {key: known[key] + int(number) for key in ("seed", "template_seed")}
+    start = {"start_from": f"{known['start_from']}@{number}"} if known["start_from"] else {}
     return {**values, **seeds, **start}

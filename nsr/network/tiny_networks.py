@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from pathlib import Path
 
+from nsr.book.leftovers import temporary_folder, unfinished
 from nsr.book.locks import locked
 from nsr.book.run_records import OUTPUTS, PACKAGE, digest, to_json, versions
 from nsr.network.checkpoints import Trained, load_folder
@@ -29,7 +29,7 @@ def tiny_network(kind: str, device: str = "cpu") -> Trained:
         try:
             _train_into(place, settings)
         except OSError:  # nothing can be kept here; the network is needed all the same
-            final = train(settings, Path(tempfile.mkdtemp(prefix="nsr-tiny-")))
+            final = train(settings, temporary_folder())
     return load_folder(final, f"tiny/{kind}", device)
 
 
@@ -55,7 +55,7 @@ def _train_into(place: Path, settings: Settings) -> None:
     with locked(place):
         if place.exists():  # whoever had the lock before us has trained it
             return
-        working = Path(tempfile.mkdtemp(prefix=f".{place.name}.partial-", dir=place.parent))
+        working = unfinished(place)
         try:
             train(settings, working)
             os.rename(working, place)

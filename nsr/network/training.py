@@ -9,7 +9,6 @@ takes its share of every batch.
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 import time
@@ -22,13 +21,14 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from nsr.book.foreign_files import need, read_json
 from nsr.book.run_records import EVERY, clock, code_digest, headless, new_record, short
 from nsr.data.hints import hint_words
 from nsr.formulas.expressions import END, START, ExpressionError, Prefix, Vocabulary
 from nsr.formulas.notation import to_infix
 from nsr.network import checkpoints
 from nsr.network.batches import Background, Batch, Draw, Hints, Prompts, Stream, make_draw, make_hints
-from nsr.network.checkpoints import CheckpointError, Seen, sequence_hash
+from nsr.network.checkpoints import CHECKPOINT, DESCRIPTION, CheckpointError, Seen, sequence_hash
 from nsr.network.devices import Learner, Objective, Place, joined, wants_compiling
 from nsr.network.model import Network
 from nsr.network.optimisers import learning_rate, make_optimisers
@@ -155,8 +155,18 @@ class Run:
         if not path.exists():
             return
         found, about = checkpoints.read(path)
+        with CHECKPOINT.of(path):
+            need(
+                about,
+                settings=dict,
+                step=int,
+                seconds=(int, float),
+                loss_sum=float,
+                token_sum=(int, float),
+                history=list,
+            )
         # a setting it did not have yet had its default
-        now, before = (self.settings.flat(), Settings().flat() | about.get("settings", {}))
+        now, before = (self.settings.flat(), Settings().flat() | about["settings"])
         for key in sorted(now.keys() | before.keys()):
             if key not in FREE and now.get(key) != before.get(key):
                 raise CheckpointError(
@@ -301,7 +311,10 @@ def train(
     """
     t = settings.training
     if (folder / "final" / "about.json").exists():
-        done = json.loads((folder / "final" / "about.json").read_text())
+        path = folder / "final" / "about.json"
+        done = read_json(path, DESCRIPTION)
+        with DESCRIPTION.of(path):
+            need(done, steps=int)
         if done["steps"] >= t.steps:
             print(f"{short(folder)} is finished ({done['steps']:,} steps).", flush=True)
             return folder / "final"

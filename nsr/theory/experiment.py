@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from nsr.book import run_records
+from nsr.book import result_tables, run_records
 from nsr.numbers import random_streams
 from nsr.theory.last_token import Examples, correct, make_examples, token_counts, train
 
@@ -139,18 +139,17 @@ def main() -> None:
     def save(table: pd.DataFrame) -> None:
         seconds = float(table.groupby(["n_layers", "seed"]).cpu_seconds.first().sum())
         record = run_records.new_record(parameters, seed=0, seconds=seconds)
-        run_records.write_table(table, TABLE, record)
+        result_tables.write_table(table, TABLE, record)
 
     save(run(setting, layers, seeds, unfinished(parameters), save))
 
 
 def unfinished(parameters: dict) -> pd.DataFrame | None:
     """The stored table, if it was made with the same parameters; else None, to begin afresh."""
-    record = run_records.record_path(TABLE)
-    if not (TABLE.exists() and record.exists()):
+    if not TABLE.exists():
         return None
-    known = json.loads(record.read_text())["parameters"]
-    return run_records.read_table(TABLE) if known == json.loads(run_records.to_json(parameters)) else None
+    table, record = result_tables.read_table_and_record(TABLE)
+    return table if record.get("parameters") == json.loads(run_records.to_json(parameters)) else None
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
+import textwrap
 import threading
 import time
 from collections.abc import Callable
@@ -16,8 +18,9 @@ from conftest import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsr.book import locks, publishing
+from nsr.book import leftovers, locks, publishing
 from nsr.book.locks import locked
+from nsr.book.run_records import atomic_write
 
 
 def made(home: Path, number: int, good: bool) -> Path:
@@ -41,6 +44,9 @@ def test_the_last_good_run_stays_and_the_last_failed_one_after_it_stands_beside(
 ):
     home = tmp_path_factory.mktemp("runs")
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            publishing, "sync_folder", lambda _: None
+        )  # the disk is slow, and nobody pulls the plug
         if not in_one_step:
             patch.setattr(publishing, "exchange", lambda *_: False)
         for number, good in enumerate(goods):
@@ -88,6 +94,78 @@ def test_a_run_that_cannot_be_put_in_its_place_leaves_the_finished_one(
     with pytest.raises(OSError, match="could not replace run"):
         publishing.publish(new, tmp_path / "run", True)
     assert number_in(tmp_path / "run") == 0
+
+
+# ---- what a killed process leaves ---------------------------------------------------------------------------------------------
+
+STUCK = """
+    import os, sys, time
+    from pathlib import Path
+    from nsr.book.leftovers import temporary_folder, unfinished
+    from nsr.book.run_records import atomic_write
+    home = Path(sys.argv[1])
+    unfinished(home / "run").mkdir()
+    unfinished(home / "failed_run").mkdir()
+    temporary_folder(home)
+    os.fsync = lambda _: (print("writing", flush=True), time.sleep(600))
+    atomic_write(home / "a.txt", "new")
+"""
+
+
+def test_the_leftovers_of_a_killed_process_go_with_the_next_write_and_not_before(tmp_path: Path):
+    """A file, two runs and a temporary folder."""
+    atomic_write(tmp_path / "a.txt", "old")
+    writer = subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(STUCK), str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert writer.stdout.readline() == "writing\n"
+        atomic_write(tmp_path / "b.txt", "new")  # its writer is at work
+        assert len(list(tmp_path.glob(".*.partial-*"))) == 4
+    finally:
+        writer.send_signal(signal.SIGKILL)
+        writer.communicate()
+    foreign = tmp_path / ".run.partial-000000-1-01234567"  # of another machine on the same disk
+    foreign.mkdir()
+    atomic_write(tmp_path / "b.txt", "newer")
+    assert {path.name for path in tmp_path.iterdir()} == {"a.txt", "b.txt", foreign.name}
+    assert (tmp_path / "a.txt").read_text() == "old"
+
+
+def test_a_temporary_folder_goes_with_its_process(tmp_path: Path):
+    code = f"from nsr.book.leftovers import temporary_folder; temporary_folder({str(tmp_path)!r})"
+    subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": str(ROOT)}, check=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["run", "else"])
+def test_a_run_that_was_being_replaced_goes_back_to_its_place(name: str, tmp_path: Path):
+    """Where folders cannot be exchanged, a process that is killed between the two renames."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    old = tmp_path / f".run.partial-{leftovers.MACHINE}-{gone.pid}-01234567-old"
+    old.mkdir()
+    (old / "metrics.json").write_text('{"status": "ok", "number": 7}')
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "metrics.json").write_text('{"status": "ok", "number": 8}')
+    leftovers.clear(tmp_path)
+    assert number_in(tmp_path / "run") == (8 if name == "run" else 7) and not old.exists()
+
+
+def test_a_name_is_on_the_disk_before_we_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    synced, fsync = [], os.fsync
+
+    def watched(handle: int) -> None:
+        kind = "folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file"
+        synced.append((kind, (tmp_path / "a.txt").exists()))
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fsync", watched)
+    atomic_write(tmp_path / "a.txt", "new")
+    assert synced == [("file", False), ("folder", True)]
 
 
 # ---- locks --------------------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ import pytest
 from conftest import ROOT
 
 from nsr.__main__ import main
-from nsr.book import pages, run_records, runner
+from nsr.book import pages, result_tables, run_records, runner
 
 HEAD = """# ---
 # jupyter:
@@ -87,7 +87,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         path.write_text(HEAD.format(title=f"The {name[3:]} one") + body)
     (root / "params").mkdir()
     (root / "params" / "tiny.yaml").write_text("00_good: {size: 7}\n")
-    run_records.write_table(pd.DataFrame({"a": [1, 2]}), root / "data.csv", {})
+    result_tables.write_table(pd.DataFrame({"a": [1, 2]}), root / "data.csv", {})
     return root
 
 
@@ -501,19 +501,19 @@ def test_tables_come_back_as_they_were(tmp_path: Path, name: str):
         {"r2": [0.1 + 0.2, -np.inf, np.pi], "strategy": ["beam", "gvs", "a,b"], "n": [1, 2, 3]}
     )
     record = runner.new_record({"beam_size": np.int64(5), "r2": -np.inf}, seed=3, seconds=1.5)
-    path = run_records.write_table(table, tmp_path / name, record)
-    pd.testing.assert_frame_equal(run_records.read_table(path), table, check_exact=True)
+    path = result_tables.write_table(table, tmp_path / name, record)
+    pd.testing.assert_frame_equal(result_tables.read_table(path), table, check_exact=True)
     kept = json.loads((tmp_path / "t.json").read_text())
     assert (
         kept["parameters"] == {"beam_size": 5, "r2": "-inf"} and kept["seed"] == 3 and kept["seconds"] == 1.5
     )
     first = path.read_bytes()
-    assert run_records.write_table(table, tmp_path / name, record).read_bytes() == first
+    assert result_tables.write_table(table, tmp_path / name, record).read_bytes() == first
 
 
 def test_a_missing_table_is_a_sentence(tmp_path: Path):
     with pytest.raises(FileNotFoundError, match="There is no table"):
-        run_records.read_table(tmp_path / "t.csv")
+        result_tables.read_table(tmp_path / "t.csv")
 
 
 def test_progress_is_plain_lines_when_nobody_watches(

@@ -133,7 +133,7 @@ def marks(project: Path, word: str) -> list[int]:
                 f"{new}: &{new} [{','.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi")
             )
             + "notebook: 00_work\ngrid: {size: [*i]}",
-            ["no key 'a'", "notebook, grid"],
+            ["plain YAML", "*a"],
         ),
         (
             f"notebook: 00_work\ngrid: {{size: {list(range(200))}, seed: {list(range(200))}}}",

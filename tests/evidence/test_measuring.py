@@ -4,6 +4,7 @@ weights and other commits."""
 import dataclasses
 import json
 import math
+import os
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,8 @@ import pytest
 import sympy
 import torch
 
-from nsr.book.run_records import REFERENCE, read_table, record_path
+from nsr.book.result_tables import read_table, record_path
+from nsr.book.run_records import REFERENCE
 from nsr.data.problems import Problem
 from nsr.data.templates import TreeRecipe, training_draws
 from nsr.evidence import measuring, reference_tables
@@ -183,13 +185,24 @@ def test_a_killed_grid_loses_one_row_and_goes_on(trained, tmp_path, counted):
     )
 
 
-def test_a_record_without_its_table_is_measured_again(trained, tmp_path, counted):
-    path = tmp_path / "table.csv"
+@pytest.mark.parametrize("moment, measured", [("table", 3), ("record", 2)])
+def test_a_kill_between_table_and_record_loses_nothing_that_was_written(
+    moment, measured, trained, tmp_path, counted, monkeypatch
+):
+    path, replace = tmp_path / "table.csv", os.replace
+    file = path if moment == "table" else record_path(path)
     measure_all(GRID[:1], path, trained)
-    before = path.read_bytes()
-    measure_all(GRID[:2], path, trained)
-    path.write_bytes(before)  # killed between the two writes of the second row
-    assert len(measure_all(GRID[:2], path, trained)) == 2 * FEW["n_problems"] and len(counted[0]) == 3
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", lambda one, other: replace(one, other) if other != file else killed())
+        with pytest.raises(KeyboardInterrupt):
+            measure_all(GRID[:2], path, trained)
+    first = measure_all(GRID[:1], path, trained)  # what was finished before is there in any case
+    assert len(first) == (measured == 2) * FEW["n_problems"] + FEW["n_problems"] and len(counted[0]) == 2
+    assert len(measure_all(GRID[:2], path, trained)) == 2 * FEW["n_problems"] and len(counted[0]) == measured
+
+
+def killed():
+    raise KeyboardInterrupt
 
 
 def test_other_weights_replace_the_rows_and_other_rows_stay(trained, tmp_path, counted):

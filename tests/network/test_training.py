@@ -86,11 +86,45 @@ def test_the_papers_recipe_is_the_papers():
         dict(prompted=1),
         dict(vocabulary="GREEK"),
         dict(lr=True),
+        dict(steps=0),
+        dict(steps=-5),
+        dict(batch=0),
+        dict(save_every=0),
+        dict(record_every=0),
+        dict(pool=0),
+        dict(lr="inf"),
+        dict(lr=-1e-3),
+        dict(muon_lr=float("nan")),
+        dict(decay=1.5),
+        dict(prompt_empty=-0.1),
+        dict(hint_values=2),
+        dict(optimiser="sgd"),
+        dict(schedule="cosine"),
+        dict(precision="float64"),
+        dict(device="tpu"),
+        dict(compile="maybe"),
+        dict(norm="none"),
+        dict(activation="tanh"),
+        dict(encoder="lstm"),
+        dict(points_min=50, points_max=40),
+        dict(min_operators=6),
+        dict(max_operators=99),
+        dict(n_variables=10**9),
+        dict(decoder_layers=1000),
+        dict(seed=-1),
+        dict(steps=10**5000),
+        dict(vocabulary=["SIMPLIFIED"]),
     ],
 )
 def test_bad_settings_are_refused_by_name(bad):
-    with pytest.raises(SettingsError, match=next(iter(bad))):
+    with pytest.raises(SettingsError, match=next(iter(bad))) as refused:
         make_settings(bad)
+    assert len(str(refused.value)) < 300
+
+
+def test_a_network_that_is_too_large_is_refused_before_it_is_built():
+    with pytest.raises(SettingsError, match="at least .* parameters; 134,217,728 are the most"):
+        make_settings({"width": 4096, "heads": 4, "decoder_layers": 8})
 
 
 def test_an_unknown_recipe_names_the_known_ones():
