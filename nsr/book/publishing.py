@@ -4,7 +4,9 @@ import contextlib
 import ctypes
 import os
 import shutil
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from nsr.book.locks import locked
@@ -23,6 +25,22 @@ def publish(working: Path, folder: Path, good: bool) -> Path:
         replace_folder(working, place)
         if place == folder:
             shutil.rmtree(beside, ignore_errors=True)
+    return place
+
+
+def made_once(place: Path, make: Callable[[Path], object]) -> Path:
+    """The folder `place`, which whoever asks first makes and all others wait for; `make` is given a folder
+    beside it, which is moved there, so that what lies there is whole."""
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with locked(place):
+            if not place.exists():  # else whoever had the lock before us has made it
+                working = Path(tempfile.mkdtemp(prefix=f".{place.name}.partial-", dir=place.parent))
+                try:
+                    make(working)
+                    os.rename(working, place)
+                finally:
+                    shutil.rmtree(working, ignore_errors=True)
     return place
 
 

@@ -13,7 +13,6 @@ The last one, the log of shown sequences, is left out where it is too large to b
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -23,7 +22,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -34,6 +32,7 @@ from nsr.book.run_records import OUTPUTS, REFERENCE, atomic_write, short, to_jso
 from nsr.data.hints import hint_words
 from nsr.formulas.expressions import VOCABULARIES, Prefix, Vocabulary
 from nsr.network.model import Config, Network
+from nsr.network.shown import Seen
 
 FORMAT = "nsr-checkpoint-1"
 LAYERS, SIZE = 1000, 2**20  # no network that we could load is larger
@@ -45,50 +44,6 @@ LARGEST_LOG = 4_000_000
 
 class CheckpointError(RuntimeError):
     """A file that cannot be used as a checkpoint, and why."""
-
-
-def sequence_hash(prefix: Iterable[str]) -> int:
-    """64 bits that stand for a token sequence; two of a million sequences collide with probability below
-    1e-7.
-
-    >>> sequence_hash(("sin", "x1")) == sequence_hash(["sin", "x1"]) != sequence_hash(("sin", "x2"))
-    True
-    """
-    return int.from_bytes(
-        hashlib.blake2b(" ".join(prefix).encode(), digest_size=8).digest(), "big", signed=True
-    )
-
-
-@dataclass(frozen=True)
-class Seen:
-    """The log of target sequences really shown in training: `("sin", "x1") in seen`, `seen.count(("sin",
-    "x1"))`."""
-
-    hashes: np.ndarray  # (N,) int64, sorted
-    counts: np.ndarray  # (N,) int32, how often each was shown
-
-    @classmethod
-    def from_counts(cls, counts: Mapping[int, int]) -> Seen:
-        hashes = np.fromiter(counts.keys(), np.int64, len(counts))
-        order = np.argsort(hashes)
-        return cls(hashes[order], np.fromiter(counts.values(), np.int32, len(counts))[order])
-
-    def as_counts(self) -> dict[int, int]:
-        return dict(zip(self.hashes.tolist(), self.counts.tolist()))
-
-    def count(self, prefix: Iterable[str]) -> int:
-        key = sequence_hash(prefix)
-        at = int(np.searchsorted(self.hashes, key))
-        return int(self.counts[at]) if at < len(self.hashes) and self.hashes[at] == key else 0
-
-    def __contains__(self, prefix: Iterable[str]) -> bool:
-        return self.count(prefix) > 0
-
-    def __len__(self) -> int:
-        return len(self.hashes)
-
-    def tensors(self) -> dict[str, Tensor]:
-        return {"seen.hashes": torch.from_numpy(self.hashes), "seen.counts": torch.from_numpy(self.counts)}
 
 
 class TemplateSet(Set):
@@ -241,8 +196,7 @@ class Trained:
                 f"The log of what {self.name!r} was shown is too large to be shipped with it; its training templates are there. "
                 f"Training it here makes the log: {train_command(self.name)}"
             )
-        tensors, _ = read(self.folder / SEEN)
-        return Seen(tensors["seen.hashes"].numpy(), tensors["seen.counts"].numpy())
+        return Seen.from_tensors(read(self.folder / SEEN)[0])
 
     @property
     def has_seen(self) -> bool:

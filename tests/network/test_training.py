@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -18,14 +19,17 @@ from safetensors.torch import load_file, save_file
 
 from nsr.__main__ import main
 from nsr.book.run_records import ROOT
+from nsr.data import items
+from nsr.data.templates import TreeRecipe, training_draws
 from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, subtrees
-from nsr.network import checkpoints, training
-from nsr.network.batches import Background, Prompts, Stream, draw_prompt, sequence
-from nsr.network.checkpoints import CheckpointError, Seen
+from nsr.network import batches, checkpoints, shown, training
+from nsr.network.batches import Background, Prompts, Stream, draw_prompt, make_draw, sequence
+from nsr.network.checkpoints import CheckpointError
 from nsr.network.devices import Learner, Objective, Place
 from nsr.network.model import Config, Network
 from nsr.network.optimisers import Muon, learning_rate, make_optimisers, orthogonalise
 from nsr.network.recipes import SettingsError, make_settings, read_settings
+from nsr.network.shown import Seen, Shown, sequence_hash
 
 TINY = dict(
     max_operators=3, draws=60, points_min=8, points_max=12, pool=2, width=16, heads=2, encoder_blocks=1, inducing=4, seeds=4,
@@ -569,6 +573,43 @@ def test_hints_reach_the_network_and_a_frozen_encoder_stays(finished, monkeypatc
 
 
 def test_seen_answers_for_sequences_never_shown():
-    seen = Seen.from_counts({checkpoints.sequence_hash(("sin", "x1")): 3})
+    seen = Seen.of([sequence_hash(("sin", "x1"))] * 3)
     assert seen.count(("sin", "x1")) == 3 and ("cos", "x1") not in seen and ("sin",) not in seen
-    assert ("x1",) not in Seen.from_counts({})
+    assert ("x1",) not in Seen.of([])
+
+
+def test_the_log_counts_as_a_dictionary_does(monkeypatch):
+    """In blocks of seven, with a log asked for on the way, and one that goes on from another."""
+    monkeypatch.setattr(shown, "FRESH", 7)
+    rng, log, expected = np.random.default_rng(0), Shown(), Counter()
+    for step in range(200):
+        batch = [("x1",) * int(n) for n in rng.integers(1, 400, size=rng.integers(0, 9))]
+        log.add(batch)
+        expected.update(map(sequence_hash, batch))
+        if step % 60 == 0:
+            log = Shown(log.seen())
+        # few blocks, each twice as large as the next
+        assert all(len(one) >= 2 * len(next) for one, next in zip(log.blocks, log.blocks[1:]))
+    seen = log.seen()
+    assert dict(zip(seen.hashes.tolist(), seen.counts.tolist())) == expected
+    assert (np.diff(seen.hashes) > 0).all() and seen.counts.dtype == np.int32
+
+
+def test_a_large_bank_of_templates_is_drawn_once_and_shared(monkeypatch, tmp_path):
+    settings = tiny()
+    expected, draw = make_draw(settings)
+    monkeypatch.setattr(batches, "SHARED", 50)
+    monkeypatch.setattr(items, "BLOCK", 16)
+    training.train(settings, tmp_path / "run")
+    monkeypatch.setattr(batches, "training_stream", None)  # nobody draws again
+    (place,) = tmp_path.glob("templates-*")
+    bank, mapped = make_draw(settings, tmp_path)
+    assert list(bank) == list(expected) == training_draws(60, TreeRecipe(SIMPLIFIED, 2, 3))
+    assert bank[-1] == expected[59] and training.checkpoint_digest(bank) == training.checkpoint_digest(
+        expected
+    )
+    assert all(isinstance(array.base, np.memmap) for array in bank.programs if array.size)
+    one, other = (function(np.random.default_rng(0), 40, 9) for function in (draw, mapped))
+    assert one[0] == other[0] and np.array_equal(one[1], other[1])
+    with pytest.raises(TypeError):
+        make_draw(tiny(template_seed=1), tmp_path)  # others would have to be drawn
