@@ -963,8 +963,7 @@ mine = row_of(rows, "local")
 mine = mine.assign(tokens_of=mine.truth.str.split())
 tops = row_of(rows, "beam", largest_beam)
 bare = mine.tokens_of.apply(lambda tokens: len(template_of(tuple(tokens))))
-cuts = sorted(set(bare.quantile([1 / 3, 2 / 3]).round().astype(int)))
-edges = [0, *cuts, int(bare.max())]
+edges = [0, *sorted(set(bare.quantile([1 / 3, 2 / 3, 1]).dropna().round().astype(int)))]
 spans_of = [(low + 1, high) for low, high in zip(edges, edges[1:]) if low < high]
 groups = {f"template of {low if low == high else f'{low}–{high}'} tokens": bare.between(low, high)
           for low, high in spans_of}

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from fake_network import fake_model
+from fake_network import FakeNetwork, fake_model
 from second_reading import split
 from test_engine import problems, summary
 from test_tpsr import Recorded
@@ -352,7 +352,7 @@ def random_jobs(rng, n, beam_size, share_prompted=0.8):
 
 
 def test_passes_share_out_all_jobs_by_length():
-    rng, cpu = np.random.default_rng(0), torch.device("cpu")
+    rng, cpu = np.random.default_rng(0), FakeNetwork()
     length = lambda job: sum(len(tree) + 2 for tree in job.request.prompt)
     for n, b in ((1, 5), (40, 5), (150, 5), (700, 1), (3, 1000)):
         jobs = random_jobs(rng, n, b, 1.0)
