@@ -1122,7 +1122,7 @@ enough = next((n for n, share in enumerate(curve, start=1) if share >= target), 
 goal = row_of(rows, "beam", largest_beam).accurate.mean()
 before, then, end = share_at(row_of(rows, "local").trace, [(enough or 1) - 1, enough or 1, 10**9])
 print(f"beam search ({largest_beam}): {goal:.1%}; local search after {enough}: {then:.1%}")
-assert (enough is None) == (end < goal), "does it get there?"
+assert (enough is None) == (not end >= goal), "does it get there?"
 assert enough is None or then >= goal > before or enough == 1, "not the smallest number"
 
 # %% [markdown]

@@ -93,21 +93,27 @@ def _compiled(templates: Sequence[Template], vocabulary: Vocabulary) -> _Program
     )
 
 
-def _joined(parts: Sequence[_Programs]) -> _Programs:
-    """The programs of all parts, one after another: what points into another array is moved."""
+def _joined(parts: list[_Programs]) -> _Programs:
+    """The programs of all parts, one after another: what points into another array is moved. The list is
+    emptied, so that a field of the parts is gone when it has been joined."""
     arrays = {name: [getattr(part, name) for part in parts] for name in _Programs._fields}
+    parts.clear()
+
+    def before(sizes: Iterable[int]) -> np.ndarray:
+        return np.cumsum([0, *sizes])[:-1]
+
+    groups = before(len(at) - 1 for at in arrays["group_at"]).astype(np.int32)
+    arrays["token_guard"] = [
+        np.where(guard == ALWAYS, guard, guard + shift) for guard, shift in zip(arrays["token_guard"], groups)
+    ]
     for name, counted in (
         ("token_at", "token_id"),
         ("place_at", "place_additive"),
         ("group_at", "group_place"),
     ):
-        before = np.cumsum([0, *map(len, arrays[counted])])[:-1]
-        moved = [at[1:] + at.dtype.type(shift) for at, shift in zip(arrays[name], before)]
-        arrays[name] = [parts[0]._asdict()[name][:1], *moved]
-    groups = np.cumsum([0, *(len(part.group_at) - 1 for part in parts)])[:-1].astype(np.int32)
-    arrays["token_guard"] = [
-        np.where(guard == ALWAYS, guard, guard + shift) for guard, shift in zip(arrays["token_guard"], groups)
-    ]
+        shifts = before(map(len, arrays[counted]))
+        moved = [at[1:] + at.dtype.type(shift) for at, shift in zip(arrays[name], shifts)]
+        arrays[name] = [arrays[name][0][:1], *moved]
     return _Programs(**{name: np.concatenate(arrays.pop(name)) for name in _Programs._fields})
 
 
