@@ -281,8 +281,8 @@ def memory_of(what):
 
 memory = {what: memory_of(what) for what in GIVEN}
 unit = memory["none"].norm(dim=1).mean()
-apart = (torch.pdist(memory["none"]) / unit).cpu().numpy()
-pushed = {what: ((memory[what] - memory["none"]).norm(dim=1) / unit).cpu().numpy()
+apart = np.array((torch.pdist(memory["none"]) / unit).tolist())
+pushed = {what: np.array(((memory[what] - memory["none"]).norm(dim=1) / unit).tolist())
           for what in (*KINDS, "all")}
 assert all(np.isfinite(values).all() for values in pushed.values())
 

@@ -270,15 +270,11 @@ plt.show()
 # %% [markdown]
 # ## The networks
 #
-# One network for each size, the same recipe, the same epochs. If the reference networks are not there, tiny ones are trained now.
+# One network for each size, the same recipe, the same epochs. Where nobody has measured them yet, tiny ones are trained now.
 
 # %%
 missing = [name for name in ("t4sr_scaling", "t4sr_epochs") if not results_path(name, scale).exists()]
-try:
-    networks = {weights: network_for(weights)} if weights else {}
-except FileNotFoundError as error:
-    print(error, "Until then this page shows tiny networks.", sep="\n")
-    networks = {}
+networks = {weights: network_for(weights)} if weights else {}
 if networks and missing and not recompute:
     print("There is no", " and no ".join(missing), "yet; `-p recompute true` makes them.",
           "Tiny networks until then.")

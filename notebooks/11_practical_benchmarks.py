@@ -72,17 +72,11 @@ use_style()
 pd.set_option("display.max_colwidth", 100)
 
 # %% [markdown]
-# A network that is not there yet is replaced by a tiny one, trained now; without the black-box data there is no black-box part.
+# Two networks, the plain one and the prompted one; without the black-box data there is no black-box part.
 
 # %%
-networks = {}
-for kind in ("full", "full-gvs"):
-    try:
-        name = weights and weights + kind.removeprefix("full")
-        networks[kind] = network_for(name, kind)
-    except FileNotFoundError as missing:
-        print(missing, "Until then: a tiny one, trained now.")
-        networks[kind] = network_for("", kind)
+networks = {kind: network_for(weights and weights + kind.removeprefix("full"), kind)
+            for kind in ("full", "full-gvs")}
 trained, sets = networks["full"], list(SETS)
 titles = dict(zip(SETS, ("AI-Feynman", "five variables", "black box")))
 try:

@@ -16,6 +16,10 @@ ROOT = Path(__file__).resolve().parents[1]
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.update({f"{name}_NUM_THREADS": "1" for name in ("OMP", "MKL", "OPENBLAS", "NUMBA")})
 
+# All numbers are compared with those of a CPU, also on a machine with a GPU, where the tests marked `cuda` use
+# it.
+os.environ["NSR_DEVICE"] = "cpu"
+
 # Files that execute notebooks, train networks or start processes, the longest first.
 SLOW = (
     "test_browser",
@@ -53,6 +57,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ranks = {file: rank for rank, file in enumerate(("test_notebooks", *SLOW))}
     last = len(ranks)
     items.sort(key=lambda item: ranks.get(item.path.stem, last) if item.get_closest_marker("slow") else last)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What needs a CUDA device is skipped where there is none."""
+    if item.get_closest_marker("cuda"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("there is no CUDA device")
 
 
 @pytest.hookimpl(optionalhook=True)

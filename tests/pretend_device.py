@@ -51,8 +51,27 @@ def is_device(value: object) -> bool:
     )
 
 
+# what a program asks about its GPUs: there is one, with 8 GB
+ASKED = {
+    "is_available": lambda: True,
+    "set_device": lambda device: None,
+    "mem_get_info": lambda device=None: (8 * 2**30, 8 * 2**30),
+    "memory_reserved": lambda device=None: 0,
+    "memory_allocated": lambda device=None: 0,
+}
+
+
 class PretendGPU(TorchFunctionMode):
-    """While it is active, the device "cuda" can be used."""
+    """While it is active, the device "cuda" can be used, and is found by whoever looks for one."""
+
+    def __enter__(self):
+        self.before = {name: getattr(torch.cuda, name) for name in ASKED}
+        vars(torch.cuda).update(ASKED)
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        vars(torch.cuda).update(self.before)
+        return super().__exit__(*error)
 
     def __torch_function__(self, function, types, arguments=(), options=None):
         options, given = options or {}, tensors_in([*arguments, options or {}])

@@ -5,8 +5,10 @@ import ctypes
 import os
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+from nsr.book.leftovers import unfinished
 from nsr.book.locks import locked
 from nsr.book.run_records import metrics_of, sync_folder
 
@@ -24,6 +26,23 @@ def publish(working: Path, folder: Path, good: bool) -> Path:
         sync_folder(place.parent)
         if place == folder:
             shutil.rmtree(beside, ignore_errors=True)
+    return place
+
+
+def made_once(place: Path, make: Callable[[Path], object]) -> Path:
+    """The folder `place`, which whoever asks first makes and all others wait for; `make` is given a folder
+    beside it, which is moved there, so that what lies there is whole."""
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with locked(place):
+            if not place.exists():  # else whoever had the lock before us has made it
+                working = unfinished(place)
+                working.mkdir()
+                try:
+                    make(working)
+                    os.rename(working, place)
+                finally:
+                    shutil.rmtree(working, ignore_errors=True)
     return place
 
 

@@ -8,8 +8,10 @@ from which distributions, follows NSRwH's code (number u with probability ∝ 1/
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -40,63 +42,137 @@ class ItemRecipe(NamedTuple):
 
 
 class _Programs(NamedTuple):
-    """Saturated templates (nsr.formulas.constant_places) as flat arrays, for compiled code.
+    """Saturated templates (nsr.formulas.constant_places) as flat arrays, for compiled code: 240 bytes for a
+    template of six operators.
 
     Template t has the tokens token_at[t] … token_at[t + 1] and the places place_at[t] … place_at[t + 1];
     group g has the members group_at[g] … group_at[g + 1], each a place with a sign.
     """
 
-    token_at: np.ndarray  # (templates + 1,)
-    token_id: np.ndarray  # of the vocabulary
-    token_opcode: np.ndarray  # of the interpreter; 0 is a constant
-    token_guard: np.ndarray  # the group that must be in use for this token to be written, or ALWAYS
-    group_at: np.ndarray  # (groups + 1,)
-    group_place: np.ndarray  # a number within the template
-    group_sign: np.ndarray
-    place_at: np.ndarray  # (templates + 1,)
-    place_additive: np.ndarray  # added or multiplied
-    has_variable: np.ndarray  # (templates, D)
+    token_at: np.ndarray  # (templates + 1,) int64
+    token_id: np.ndarray  # uint8, of the vocabulary
+    token_opcode: np.ndarray  # uint8, of the interpreter; 0 is a constant
+    token_guard: np.ndarray  # int32, the group that must be in use for this token to be written, or ALWAYS
+    group_at: np.ndarray  # (groups + 1,) int32
+    group_place: np.ndarray  # uint8, a number within the template
+    group_sign: np.ndarray  # int8
+    place_at: np.ndarray  # (templates + 1,) int64
+    place_additive: np.ndarray  # bool, added or multiplied
+    has_variable: np.ndarray  # (templates, D) bool
 
 
-class TemplateBank:
-    """Templates compiled to flat arrays, from which items are drawn at thousands per second."""
+BLOCK = 4096  # templates that are compiled, or written as tokens again, at a time
+
+
+def _compiled(templates: Sequence[Template], vocabulary: Vocabulary) -> _Programs:
+    saturated = [saturate(t) for t in templates]
+    ids = [vocabulary.encode(s.tokens) for s in saturated]
+    groups = [g for s in saturated for g in s.groups]
+    first_group = np.cumsum([0, *(len(s.groups) for s in saturated)])
+
+    def flat(lists: Iterable[Sequence[int]], kind: type) -> np.ndarray:
+        return np.array([value for values in lists for value in values], kind)
+
+    def offsets(lists: Iterable[Sequence], kind: type) -> np.ndarray:
+        return np.cumsum([0, *(len(values) for values in lists)]).astype(kind)
+
+    return _Programs(
+        token_at=offsets(ids, np.int64),
+        token_id=flat(ids, np.uint8),
+        token_opcode=flat(([OPCODES[t] for t in s.tokens] for s in saturated), np.uint8),
+        token_guard=flat(
+            ([g + first if g >= 0 else ALWAYS for g in s.guards] for s, first in zip(saturated, first_group)),
+            np.int32,
+        ),
+        group_at=offsets(groups, np.int32),
+        group_place=flat(([place for place, _ in g] for g in groups), np.uint8),
+        group_sign=flat(([sign for _, sign in g] for g in groups), np.int8),
+        place_at=offsets([s.additive for s in saturated], np.int64),
+        place_additive=flat((s.additive for s in saturated), bool),
+        has_variable=np.array([[v in t for v in vocabulary.variables] for t in templates]),
+    )
+
+
+def _joined(parts: list[_Programs]) -> _Programs:
+    """The programs of all parts, one after another: what points into another array is moved. The list is
+    emptied, so that a field of the parts is gone when it has been joined."""
+    arrays = {name: [getattr(part, name) for part in parts] for name in _Programs._fields}
+    parts.clear()
+
+    def before(sizes: Iterable[int]) -> np.ndarray:
+        return np.cumsum([0, *sizes])[:-1]
+
+    groups = before(len(at) - 1 for at in arrays["group_at"]).astype(np.int32)
+    arrays["token_guard"] = [
+        np.where(guard == ALWAYS, guard, guard + shift) for guard, shift in zip(arrays["token_guard"], groups)
+    ]
+    for name, counted in (
+        ("token_at", "token_id"),
+        ("place_at", "place_additive"),
+        ("group_at", "group_place"),
+    ):
+        shifts = before(map(len, arrays[counted]))
+        moved = [at[1:] + at.dtype.type(shift) for at, shift in zip(arrays[name], shifts)]
+        arrays[name] = [arrays[name][0][:1], *moved]
+    return _Programs(**{name: np.concatenate(arrays.pop(name)) for name in _Programs._fields})
+
+
+class TemplateBank(Sequence):
+    """Templates compiled to flat arrays, from which items are drawn at thousands per second; as a sequence,
+    the templates themselves.
+
+    A bank can be saved and mapped into the memory of several processes, which then hold it together.
+
+    >>> TemplateBank([("add", "x1", "sin", "x2"), ("exp", "x1")])[1]
+    ('exp', 'x1')
+    """
 
     def __init__(self, templates: Iterable[Template], vocabulary: Vocabulary = SIMPLIFIED) -> None:
-        self.templates: tuple[Template, ...] = tuple(templates)
-        self.vocabulary = vocabulary
-        if not self.templates:
+        stream = iter(templates)
+        blocks = iter(lambda: list(itertools.islice(stream, BLOCK)), [])
+        parts = [_compiled(block, vocabulary) for block in blocks]
+        if not parts:
             raise ValueError("a bank needs at least one template")
-        saturated = [saturate(t) for t in self.templates]
-        ids = [vocabulary.encode(s.tokens) for s in saturated]
-        groups = [g for s in saturated for g in s.groups]
-        first_group = np.cumsum([0, *(len(s.groups) for s in saturated)])
+        self._hold(_joined(parts), vocabulary)
 
-        def flat(lists: Iterable[Sequence[int]]) -> np.ndarray:
-            return np.array([value for values in lists for value in values], np.int64)
+    def _hold(self, programs: _Programs, vocabulary: Vocabulary) -> None:
+        self.programs, self.vocabulary = programs, vocabulary
+        self.max_tokens = int(np.diff(programs.token_at).max())
+        self.max_places = int(np.diff(programs.place_at).max())
 
-        def offsets(lists: Iterable[Sequence]) -> np.ndarray:
-            return np.cumsum([0, *(len(values) for values in lists)]).astype(np.int64)
+    def save(self, folder: Path) -> None:
+        """Write the bank as files that `mapped` can read."""
+        for name, array in self.programs._asdict().items():
+            np.save(folder / f"{name}.npy", array)
 
-        self.max_tokens = max(len(i) for i in ids)
-        self.max_places = max(len(s.additive) for s in saturated)
-        self.programs = _Programs(
-            token_at=offsets(ids),
-            token_id=flat(ids),
-            token_opcode=flat([OPCODES[t] for t in s.tokens] for s in saturated),
-            token_guard=flat(
-                [g + first if g >= 0 else ALWAYS for g in s.guards]
-                for s, first in zip(saturated, first_group)
-            ),
-            group_at=offsets(groups),
-            group_place=flat([place for place, _ in g] for g in groups),
-            group_sign=flat([sign for _, sign in g] for g in groups),
-            place_at=offsets([s.additive for s in saturated]),
-            place_additive=flat(s.additive for s in saturated),
-            has_variable=np.array([[v in t for v in vocabulary.variables] for t in self.templates]),
-        )
+    @classmethod
+    def mapped(cls, folder: Path, vocabulary: Vocabulary = SIMPLIFIED) -> TemplateBank:
+        """A saved bank. Its arrays are the files themselves: the system keeps them in memory once for all
+        processes of a machine."""
+        bank = cls.__new__(cls)
+        # "c", not "r": numba would compile everything again for arrays that must not be written
+        arrays = (np.load(folder / f"{name}.npy", mmap_mode="c") for name in _Programs._fields)
+        bank._hold(_Programs(*map(np.asarray, arrays)), vocabulary)
+        return bank
 
     def __len__(self) -> int:
-        return len(self.templates)
+        return len(self.programs.has_variable)
+
+    def __getitem__(self, i: int) -> Template:
+        return next(self._written(range(len(self))[i], 1))
+
+    def __iter__(self) -> Iterator[Template]:
+        for start in range(0, len(self), BLOCK):
+            yield from self._written(start, BLOCK)
+
+    def _written(self, start: int, n: int) -> Iterator[Template]:
+        """The templates from `start` on: of their saturations the tokens that are written in any case."""
+        at = self.programs.token_at[start : start + n + 1]
+        kept = self.programs.token_guard[at[0] : at[-1]] == ALWAYS
+        ids = self.programs.token_id[at[0] : at[-1]][kept].tolist()
+        ends = np.concatenate([[0], np.cumsum(kept)])[at - at[0]].tolist()
+        tokens = self.vocabulary.tokens
+        return (tuple(tokens[k] for k in ids[low:high]) for low, high in zip(ends, ends[1:]))
 
 
 @dataclass(frozen=True)
@@ -169,7 +245,7 @@ def sample_items(
         pending = pending[~valid]
         if len(pending) and (templates is not None or rounds > 100):
             raise ValueError(
-                f"no valid points for template {bank.templates[chosen[pending[0]]]} in {tries} tries: "
+                f"no valid points for template {bank[chosen[pending[0]]]} in {tries} tries: "
                 f"its values are undefined or beyond ±{recipe.y_limit:g} almost everywhere"
             )
         chosen[pending] = rng.integers(len(bank), size=len(pending))

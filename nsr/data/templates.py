@@ -213,13 +213,20 @@ def is_held_out(template: Template) -> bool:
     return hashlib.blake2b(text, digest_size=2, salt=b"held-out10").digest()[0] % 16 == 0
 
 
+def training_stream(
+    n: int, recipe: TreeRecipe = TreeRecipe(), seed: int = 0, processes: int = 1
+) -> Iterator[Template]:
+    """The first n draws that are not held out, one after another.  Repetitions stay, as in the published
+    data: a common template is shown often."""
+    with contextlib.closing(template_stream(recipe, seed, processes)) as stream:
+        yield from itertools.islice((t for t in stream if not is_held_out(t)), n)
+
+
 def training_draws(
     n: int, recipe: TreeRecipe = TreeRecipe(), seed: int = 0, processes: int = 1
 ) -> list[Template]:
-    """The first n draws that are not held out.  Repetitions stay, as in the published data: a common template
-    is shown often."""
-    with contextlib.closing(template_stream(recipe, seed, processes)) as stream:
-        return list(itertools.islice((t for t in stream if not is_held_out(t)), n))
+    """The `training_stream` as a list."""
+    return list(training_stream(n, recipe, seed, processes))
 
 
 def sample_templates(

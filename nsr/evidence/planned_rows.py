@@ -15,8 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from nsr.book.foreign_files import Kind, read_yaml
 from nsr.book.run_records import ROOT, short
 from nsr.book.spelling import refuse_unknown
 from nsr.evidence.measuring import snapshot_steps
@@ -30,6 +29,9 @@ KEYS = {"rows", "show", "networks", "chapter"}
 
 class PlanError(ValueError):
     """A plan that cannot be understood; the message says where, and what can be."""
+
+
+PLAN = Kind("a plan", PlanError)
 
 
 @dataclass(frozen=True)
@@ -96,12 +98,14 @@ class TablePlan:
 @lru_cache(maxsize=4)
 def read_plan(path: Path = ROOT / "params" / "replicate.yaml") -> dict[str, Any]:
     """The whole plan; its tables are `TablePlan`s by name."""
+    content = read_yaml(path, PLAN)
     try:
-        content = yaml.safe_load(path.read_text())
         tables = {name: _table(name, given or {}) for name, given in content["tables"].items()}
         plan = {key: dict(content[key]) for key in ("networks", "sizes", "chapters", "cost")}
         plan["judged_in"] = content["judged_in"]
-    except (OSError, yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        if isinstance(error, PlanError):
+            raise
         raise PlanError(f"{short(path)} is no plan: {error!r}.") from None
     refuse_unknown(content, [*plan, "tables"], "part of the plan", PlanError)
     return plan | {"tables": tables}

@@ -11,7 +11,7 @@ from nsr.book.run_records import digest
 from nsr.data.practical_sets import SETS as PRACTICAL_SETS
 from nsr.formulas.expressions import Prefix
 from nsr.network.checkpoints import Trained, weights_digest
-from nsr.search.engine import Budget, Strategy
+from nsr.search.engine import Budget, Strategy, suited
 
 SEEDS = (0, 1, 2)  # of the test sets: each draws other formulas and other points
 N_PROBLEMS = 150
@@ -56,11 +56,12 @@ class Row:
 
     def parameters(self, trained: Trained | None) -> dict[str, Any]:
         """All that decides the numbers of this row, apart from the code; None is a network that is not here."""
+        strategy = suited(self.strategy, trained)
         values = vars(self) | {
             "weights": self.weights or trained.name,
             "weights_digest": weights_digest(trained, self.step) if trained else "",
             "strategy": self.strategy.name,
-            "options": dataclasses.asdict(self.strategy) if dataclasses.is_dataclass(self.strategy) else {},
+            "options": dataclasses.asdict(strategy) if dataclasses.is_dataclass(strategy) else {},
             "budget": dataclasses.asdict(self.budget) if self.budget else None,
             "first": self.limit,
             "n": self.n_problems,

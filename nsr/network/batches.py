@@ -12,17 +12,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from nsr.book.publishing import made_once
+from nsr.book.run_records import PACKAGE, digest
 from nsr.data.hint_draws import HintRecipe, draw_hints, random_templates
 from nsr.data.hints import encode
 from nsr.data.items import ItemRecipe, TemplateBank, sample_items
-from nsr.data.templates import TreeRecipe, training_draws
+from nsr.data.templates import TreeRecipe, training_stream
 from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, Prefix, Vocabulary, subtrees
 from nsr.network.recipes import Settings
+
+SHARED = 100_000  # draws from which on a bank of templates is a file that processes share
 
 Draw = Callable[
     [np.random.Generator, int, int], tuple[list[Prefix], np.ndarray] | tuple[list[Prefix], np.ndarray, list]
@@ -169,18 +174,16 @@ class Stream:
                     yield batch
 
 
-def make_draw(settings: Settings) -> tuple[list[Prefix], Draw]:
-    """The training templates of some settings, and the function that draws items from them."""
+def make_draw(settings: Settings, folder: Path | None = None) -> tuple[Sequence[Prefix], Draw]:
+    """The training templates of some settings, and the function that draws items from them; `folder` is
+    where a large bank of templates may be kept."""
     d = settings.data
     if d.items:
         from nsr.data.skeleton_tables import training_set  # late: it decodes, and decoding reads this module
 
         fixed = training_set(d.items, d.tables, d.template_seed)
         return list(fixed.tables.skeletons), fixed
-    templates = training_draws(
-        d.draws, TreeRecipe(settings.vocabulary, d.min_operators, d.max_operators), d.template_seed
-    )
-    bank, recipe = TemplateBank(templates, settings.vocabulary), ItemRecipe(max_constants=d.max_constants)
+    bank, recipe = template_bank(settings, folder), ItemRecipe(max_constants=d.max_constants)
 
     def draw(rng: np.random.Generator, n_items: int, n_points: int) -> tuple:
         items = sample_items(bank, rng, n_items, n_points, recipe)
@@ -193,7 +196,27 @@ def make_draw(settings: Settings) -> tuple[list[Prefix], Draw]:
         )
         return items.targets(), points, *constants
 
-    return templates, draw
+    return bank, draw
+
+
+def template_bank(settings: Settings, folder: Path | None = None) -> TemplateBank:
+    """The training templates, ready to draw items from them.
+
+    A large bank is drawn by the first process that wants it and kept as files in `folder`, which all
+    processes of a machine share in memory: trainings under torchrun, and those of other networks with the
+    same templates. What a new version of the code would draw differently is drawn again.
+    """
+    d, vocabulary = settings.data, settings.vocabulary
+    trees = TreeRecipe(vocabulary, d.min_operators, d.max_operators)
+    bank = lambda: TemplateBank(training_stream(d.draws, trees, d.template_seed), vocabulary)
+    if folder is None or d.draws < SHARED:
+        return bank()
+    sources = [
+        path for room in ("formulas", "numbers", "data") for path in sorted((PACKAGE / room).glob("*.py"))
+    ]
+    name = digest(repr((trees, d.draws, d.template_seed)), *sources)
+    place = made_once(folder / f"templates-{name}", lambda working: bank().save(working))
+    return TemplateBank.mapped(place, vocabulary)
 
 
 def make_hints(settings: Settings) -> Hints | None:

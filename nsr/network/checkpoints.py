@@ -13,7 +13,6 @@ The last one, the log of shown sequences, is left out where it is too large to b
 from __future__ import annotations
 
 import gzip
-import hashlib
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -23,7 +22,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
@@ -36,6 +34,7 @@ from nsr.book.spelling import refuse_unknown, shown
 from nsr.data.hints import hint_words
 from nsr.formulas.expressions import VOCABULARIES, Prefix, Vocabulary
 from nsr.network.model import Config, Network
+from nsr.network.shown import Seen
 
 FORMAT = "nsr-checkpoint-1"
 LATEST = "latest.safetensors"
@@ -53,50 +52,6 @@ class CheckpointError(RuntimeError):
 CHECKPOINT = Kind("a checkpoint", CheckpointError, "Delete it to train anew.")
 DESCRIPTION = Kind("the description of a network", CheckpointError)
 LISTING = Kind("a list of training templates", CheckpointError)
-
-
-def sequence_hash(prefix: Iterable[str]) -> int:
-    """64 bits that stand for a token sequence; two of a million sequences collide with probability below
-    1e-7.
-
-    >>> sequence_hash(("sin", "x1")) == sequence_hash(["sin", "x1"]) != sequence_hash(("sin", "x2"))
-    True
-    """
-    return int.from_bytes(
-        hashlib.blake2b(" ".join(prefix).encode(), digest_size=8).digest(), "big", signed=True
-    )
-
-
-@dataclass(frozen=True)
-class Seen:
-    """The log of target sequences really shown in training: `("sin", "x1") in seen`, `seen.count(("sin",
-    "x1"))`."""
-
-    hashes: np.ndarray  # (N,) int64, sorted
-    counts: np.ndarray  # (N,) int32, how often each was shown
-
-    @classmethod
-    def from_counts(cls, counts: Mapping[int, int]) -> Seen:
-        hashes = np.fromiter(counts.keys(), np.int64, len(counts))
-        order = np.argsort(hashes)
-        return cls(hashes[order], np.fromiter(counts.values(), np.int32, len(counts))[order])
-
-    def as_counts(self) -> dict[int, int]:
-        return dict(zip(self.hashes.tolist(), self.counts.tolist()))
-
-    def count(self, prefix: Iterable[str]) -> int:
-        key = sequence_hash(prefix)
-        at = int(np.searchsorted(self.hashes, key))
-        return int(self.counts[at]) if at < len(self.hashes) and self.hashes[at] == key else 0
-
-    def __contains__(self, prefix: Iterable[str]) -> bool:
-        return self.count(prefix) > 0
-
-    def __len__(self) -> int:
-        return len(self.hashes)
-
-    def tensors(self) -> dict[str, Tensor]:
-        return {"seen.hashes": torch.from_numpy(self.hashes), "seen.counts": torch.from_numpy(self.counts)}
 
 
 class TemplateSet(Set):
@@ -255,7 +210,7 @@ class Trained:
         tensors, _ = read(self.folder / SEEN)
         with CHECKPOINT.of(self.folder / SEEN):
             need(tensors, **dict.fromkeys(("seen.hashes", "seen.counts"), Tensor))
-        return Seen(tensors["seen.hashes"].numpy(), tensors["seen.counts"].numpy())
+        return Seen.from_tensors(tensors)
 
     @property
     def has_seen(self) -> bool:

@@ -1,4 +1,5 @@
-"""Where a training step runs: one CPU, one CUDA device, or several processes under torchrun, compiled or not."""
+"""Where networks compute: the device of all that asks for none, its free memory, and where a training step
+runs: one CPU, one CUDA device, or several processes under torchrun, compiled or not."""
 
 from __future__ import annotations
 
@@ -31,8 +32,15 @@ class Objective(nn.Module):
 
 
 def best_device() -> torch.device:
-    """Where a network computes unless somebody says otherwise: a GPU if there is one."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    """Where a network computes unless somebody says otherwise: a GPU if there is one, or what the environment
+    variable NSR_DEVICE says (cpu or cuda)."""
+    return torch.device(os.environ.get("NSR_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def free_memory(device: torch.device) -> int:
+    """Bytes of a GPU that a tensor could take now: what no process has, and what PyTorch keeps for later."""
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return torch.cuda.mem_get_info(device)[0] + kept
 
 
 @dataclass(frozen=True)

@@ -125,7 +125,9 @@ class State:
 
     # per layer, keys and values of the memory (N, S, h), shared by a problem's rows
     memory: tuple[tuple[Tensor, Tensor], ...]
-    cache: Tensor  # (layers, 2, R, capacity, h) keys and values of past tokens
+    # per layer, keys and values of past tokens (2, R, capacity, h); rows are exchanged and columns added in
+    # one layer after another, so that never two copies of all of them are there
+    cache: list[Tensor]
     column: int  # columns of the cache in use, the same for all rows
     position: Tensor  # (R,) position of the next token of each row
     visible: Tensor | None  # (R, capacity) which columns are real tokens; None if all in use are
@@ -136,30 +138,32 @@ class State:
 
     def select(self, index: Tensor) -> State:
         """Rows `index` (R',) in this order: reorders, duplicates or drops beams. The old state is used up."""
-        index = index.to(self.cache.device)
+        index = index.to(self.problem.device)
         if len(index) == len(self.problem) and torch.equal(self.problem[index], self.problem):
             return self._exchange(index)
         used = self.column + 1
         # no need to copy columns far beyond the next token
-        capacity = min(self.cache.shape[3], -(-used // 8) * 8)
+        capacity = min(self.cache[0].shape[2], -(-used // 8) * 8)
         visible = None if self.visible is None else self.visible[index]
-        cache = self.cache[:, :, :, :capacity].index_select(2, index)
+        for i, kept in enumerate(self.cache):
+            self.cache[i] = kept[:, :, :capacity].index_select(1, index)
         return _grouped(
-            replace(
-                self, cache=cache, visible=visible, position=self.position[index], problem=self.problem[index]
-            )
+            replace(self, visible=visible, position=self.position[index], problem=self.problem[index])
         )
 
     def read(self, lengths: Sequence[int]) -> list[Tensor]:
         """What each row has read, its first `lengths` tokens: (layers, 2, L, h), to go on from more than once
         (`prefill`'s `past`)."""
-        return [self.cache[:, :, row, :length].clone() for row, length in enumerate(lengths)]
+        return [
+            torch.stack([kept[:, row, :length] for kept in self.cache]) for row, length in enumerate(lengths)
+        ]
 
     def _exchange(self, index: Tensor) -> State:
         """`select` when every row stays with its problem: only the rows that change are written, in place."""
         changed = (index != torch.arange(len(index), device=index.device)).nonzero()[:, 0]
         source = index[changed]
-        self.cache[:, :, changed, : self.column] = self.cache[:, :, source, : self.column]
+        for kept in self.cache:
+            kept[:, changed, : self.column] = kept[:, source, : self.column]
         if self.visible is not None:
             self.visible[changed] = self.visible[source]
         return replace(self, position=self.position[index])
@@ -244,6 +248,13 @@ class Network(nn.Module):
     def device(self) -> torch.device:
         """Where the weights are."""
         return self.tokens.weight.device
+
+    @property
+    def row_bytes(self) -> int:
+        """What a row of the decoder's state takes when all positions are written: keys and values of every
+        layer."""
+        columns = -(-(self.config.positions + 1) // 8) * 8
+        return len(self.layers) * 2 * columns * self.config.width * self.tokens.weight.element_size()
 
     def _here(self, *given: Tensor | None) -> list[Tensor | None]:
         """What a network is given, moved to its own device, where its answers stay: nobody else has to know
@@ -337,10 +348,11 @@ class Network(nn.Module):
             )
         problem = torch.arange(rows, device=tokens.device) if problem is None else problem
         capacity = -(-(first + longest + 1) // 8) * 8
-        cache = memory.new_empty(len(self.layers), 2, rows, capacity, self.config.width)
-        cache[:, :, :, :first] = 0  # what is hidden must be finite all the same
-        for row, read in kept.items():
-            cache[:, :, row, : read.shape[2]] = read
+        cache = [memory.new_empty(2, rows, capacity, self.config.width) for _ in self.layers]
+        for i, layer in enumerate(cache):
+            layer[:, :, :first] = 0  # what is hidden must be finite all the same
+            for row, read in kept.items():
+                layer[:, row, : read.shape[2]] = read[i]
         ragged = bool((lengths < longest).any() or (before < first).any())
         column = torch.arange(capacity, device=tokens.device)
         visible = (
@@ -361,16 +373,16 @@ class Network(nn.Module):
     def step(self, tokens: Tensor, state: State) -> tuple[Tensor, State]:
         """Append one token per row, (R,) → logits (R, V) of the next one. The cache is written in place: the
         old state is used up."""
-        column, capacity = state.column, state.cache.shape[3]
+        column, capacity = state.column, state.cache[0].shape[2]
         if bool((state.position >= self.config.positions).any()):
             raise ValueError(
                 f"The decoder has {self.config.positions} positions and a row is longer than that."
             )
         if column == capacity:  # grow by eight columns at a time
-            cache, visible = nn.functional.pad(state.cache, (0, 0, 0, 8)), state.visible
-            state = replace(
-                state, cache=cache, visible=None if visible is None else nn.functional.pad(visible, (0, 8))
-            )
+            for i, kept in enumerate(state.cache):
+                state.cache[i] = nn.functional.pad(kept, (0, 0, 0, 8))
+            if state.visible is not None:
+                state = replace(state, visible=nn.functional.pad(state.visible, (0, 8)))
         if state.visible is not None:
             state.visible[:, column] = True
         x = (self.tokens(*self._here(tokens)) + self.positions(state.position))[:, None]  # (R, 1, h)

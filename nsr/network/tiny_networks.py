@@ -9,11 +9,10 @@ The variable NSR_NETWORKS names another place than outputs/tiny/networks.
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
-from nsr.book.leftovers import temporary_folder, unfinished
-from nsr.book.locks import locked
+from nsr.book.leftovers import temporary_folder
+from nsr.book.publishing import made_once
 from nsr.book.run_records import OUTPUTS, PACKAGE, digest, to_json, versions
 from nsr.network.checkpoints import Trained, load_folder
 from nsr.network.recipes import Settings, read_settings
@@ -24,12 +23,10 @@ def tiny_network(kind: str, device: str = "cpu") -> Trained:
     """The tiny network of this kind, trained now unless that has been done before."""
     settings = read_settings(kind, "tiny")
     place = networks_folder() / f"{kind}-{recipe_digest(settings)}"
-    final = place / "final"
-    if not final.exists():
-        try:
-            _train_into(place, settings)
-        except OSError:  # nothing can be kept here; the network is needed all the same
-            final = train(settings, temporary_folder())
+    try:
+        final = made_once(place, lambda folder: train(settings, folder)) / "final"
+    except OSError:  # nothing can be kept here; the network is needed all the same
+        final = train(settings, temporary_folder())
     return load_folder(final, f"tiny/{kind}", device)
 
 
@@ -47,17 +44,3 @@ def recipe_digest(settings: Settings) -> str:
         for part in (path.relative_to(PACKAGE).as_posix(), path)
     ]
     return digest(to_json(settings.flat()), to_json(versions()), *sources)
-
-
-def _train_into(place: Path, settings: Settings) -> None:
-    """Train beside `place` and move the finished folder there, so that what lies there is whole."""
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with locked(place):
-        if place.exists():  # whoever had the lock before us has trained it
-            return
-        working = unfinished(place)
-        try:
-            train(settings, working)
-            os.rename(working, place)
-        finally:
-            shutil.rmtree(working, ignore_errors=True)

@@ -9,11 +9,13 @@ takes its share of every batch.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +30,12 @@ from nsr.formulas.expressions import END, START, ExpressionError, Prefix, Vocabu
 from nsr.formulas.notation import to_infix
 from nsr.network import checkpoints
 from nsr.network.batches import Background, Batch, Draw, Hints, Prompts, Stream, make_draw, make_hints
-from nsr.network.checkpoints import CHECKPOINT, DESCRIPTION, CheckpointError, Seen, sequence_hash
+from nsr.network.checkpoints import CHECKPOINT, DESCRIPTION, CheckpointError
 from nsr.network.devices import Learner, Objective, Place, joined, wants_compiling
 from nsr.network.model import Network
 from nsr.network.optimisers import learning_rate, make_optimisers
 from nsr.network.recipes import FREE, Settings, SettingsError, read_settings
+from nsr.network.shown import Seen, Shown
 from nsr.numbers import random_streams
 
 TRAINED_BY = ("formulas", "numbers", "data", "network")  # the rooms whose code decides the weights
@@ -47,7 +50,7 @@ class Progress:
     loss_sum: float = 0.0  # since the last row of the history
     token_sum: float = 0.0
     history: list[dict[str, float]] = field(default_factory=list)
-    shown: dict[int, int] = field(default_factory=dict)  # hash of a sequence → how often
+    shown: Shown = field(default_factory=Shown)
 
 
 @torch.no_grad()
@@ -82,7 +85,7 @@ class Run:
         self,
         settings: Settings,
         folder: Path,
-        templates: list[Prefix],
+        templates: Sequence[Prefix],
         draw: Draw,
         place: Place,
         hints: Hints | None = None,
@@ -121,8 +124,12 @@ class Run:
         self.progress = Progress()
         # what the first training showed has been seen, if its log came along
         if t.start_from and found.has_seen:
-            self.progress.shown = found.seen.as_counts()
+            self.progress.shown = Shown(found.seen)
         self.learn = Learner(Objective(self.network), place, t.compile)
+
+    @cached_property
+    def templates_digest(self) -> str:
+        return checkpoint_digest(self.templates)
 
     # ---- disk -----------------------------------------------------------------------------------------------------------------
 
@@ -143,11 +150,9 @@ class Run:
         about |= {
             "token_sum": p.token_sum,
             "history": p.history,
-            "templates": checkpoint_digest(self.templates),
+            "templates": self.templates_digest,
         }
-        checkpoints.write(
-            self.folder / checkpoints.LATEST, self.tensors() | Seen.from_counts(p.shown).tensors(), about
-        )
+        checkpoints.write(self.folder / checkpoints.LATEST, self.tensors() | p.shown.seen().tensors(), about)
 
     def resume(self) -> None:
         """Go on from latest.safetensors if there is one; refuse one that belongs to other settings."""
@@ -172,7 +177,7 @@ class Run:
                 raise CheckpointError(
                     f"{short(path)} was made with {key} = {before.get(key)!r}, not {now.get(key)!r}. Move it away, or train with that."
                 )
-        if about.get("templates") != checkpoint_digest(self.templates):
+        if about.get("templates") != self.templates_digest:
             raise CheckpointError(
                 f"{short(path)} was made with other training templates. Move it away to train anew."
             )
@@ -184,7 +189,7 @@ class Run:
         with torch.no_grad():
             for name, tensor in own.items():
                 tensor.copy_(found[name])
-        shown = dict(zip(found["seen.hashes"].tolist(), found["seen.counts"].tolist()))
+        shown = Shown(Seen.from_tensors(found))
         self.progress = Progress(
             about["step"], about["seconds"], about["loss_sum"], about["token_sum"], about["history"], shown
         )
@@ -217,7 +222,7 @@ class Run:
             self.network,
             self.settings.vocabulary,
             set(self.templates),
-            Seen.from_counts(p.shown),
+            p.shown.seen(),
             about,
         )
 
@@ -246,9 +251,8 @@ class Run:
         self._loss = total.double() + (self._loss if self._loss is not None else 0.0)
         p.step += 1
         p.token_sum += batch.weight
-        for prefix in batch.shown:
-            key = sequence_hash(prefix)
-            p.shown[key] = p.shown.get(key, 0) + 1
+        if place.rank == 0:  # it writes the log for all
+            p.shown.add(batch.shown)
 
     _loss: Tensor | None = None  # on the device, so that a step need not wait for it
 
@@ -282,9 +286,13 @@ class Run:
         p.loss_sum = p.token_sum = 0.0
 
 
-def checkpoint_digest(templates: list[Prefix]) -> str:
-    """A short name for a list of templates in this order."""
-    return f"{sequence_hash(' '.join(template) for template in templates) & (2**64 - 1):016x}"
+def checkpoint_digest(templates: Iterable[Prefix]) -> str:
+    """A short name for templates in this order: the 64 bits of them all as one line."""
+    whole, between = hashlib.blake2b(digest_size=8), ""
+    for template in templates:
+        whole.update((between + " ".join(template)).encode())
+        between = " "
+    return whole.hexdigest()
 
 
 def snapshot_steps(steps: int, count: int) -> set[int]:
@@ -322,7 +330,13 @@ def train(
         torch.set_num_threads(t.threads)
     torch.set_flush_denormal(True)
     with joined(t.device) as place:
-        run = Run(settings, folder, *(source or make_draw(settings)), place, hints or make_hints(settings))
+        run = Run(
+            settings,
+            folder,
+            *(source or make_draw(settings, folder.parent)),
+            place,
+            hints or make_hints(settings),
+        )
         run.resume()
         first = run.progress.step
         last = t.steps if stop_after is None else min(t.steps, first + stop_after)

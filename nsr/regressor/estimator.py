@@ -28,6 +28,7 @@ from nsr.formulas.equivalence import canonical, template_of
 from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix
 from nsr.formulas.notation import to_infix, to_latex, to_sympy
 from nsr.network.checkpoints import Trained, load, load_folder
+from nsr.network.devices import best_device
 from nsr.numbers.evaluation import evaluate
 from nsr.regressor.judging import CLOSE, SAMPLE, UNTOLD, Found, digits_for, judged, rounded, sample_of
 from nsr.regressor.tables import check_table, default_names, symbols_for
@@ -395,8 +396,8 @@ def default_weights(strategy: Strategy) -> str:
 
 @lru_cache(maxsize=4)
 def _network(weights: str) -> Trained:
-    folder = Path(weights)
-    return load_folder(folder) if (folder / "about.json").exists() else load(weights)
+    folder, device = Path(weights), best_device()
+    return load_folder(folder, device=device) if (folder / "about.json").exists() else load(weights, device)
 
 
 def _by_name(name: str, beam_size: int | None) -> Strategy:

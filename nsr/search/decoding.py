@@ -10,6 +10,7 @@ vocabulary.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, NamedTuple
@@ -20,6 +21,7 @@ from torch import Tensor
 from nsr.formulas.expressions import END, Prefix, Token, Vocabulary
 from nsr.formulas.grammar import allowed, open_arguments, token_tables
 from nsr.network.batches import sequence
+from nsr.network.devices import free_memory
 
 MAX_LEN = 40  # tokens of an expression, unless the request says otherwise
 # hypotheses that share a pass on a CPU, where a larger key-value cache no longer fits its caches
@@ -27,6 +29,7 @@ MAX_LEN = 40  # tokens of an expression, unless the request says otherwise
 ROWS = 512
 # the same after prompts: their lengths differ, and a pass is as long as the longest (bench_strategies.py)
 PROMPTED = 256
+MOST_ROWS = 32 * 512  # on a GPU, which gains nothing by more
 
 
 @dataclass(frozen=True)
@@ -95,17 +98,26 @@ def decoder_input(vocabulary: Vocabulary, prefix: Prefix, prompt: Sequence[Prefi
     return vocabulary.encode(sequence(prefix, prompt)[:-1])  # all but END
 
 
-def row_limit(device: torch.device) -> int:
-    """Hypotheses that may share a pass: a GPU wants many."""
-    return ROWS if device.type == "cpu" else 32 * ROWS
+def row_limit(network) -> int:
+    """Hypotheses that may share a pass. A GPU wants many: as many as half of its free memory can hold, the
+    other half is for what a pass computes. The environment variable NSR_ROWS says another number."""
+    if setting := os.environ.get("NSR_ROWS"):
+        if not setting.isdecimal() or not int(setting):
+            raise ValueError(f"NSR_ROWS is {setting!r}; it wants how many hypotheses share a pass, like 512")
+        return int(setting)
+    if network.device.type == "cpu":
+        return ROWS
+    room = free_memory(network.device) // 2 // network.row_bytes
+    # powers of two: a little more or less free memory leaves the passes, and so all rounding, as they are
+    return min(MOST_ROWS, 1 << max(0, room.bit_length() - 1))
 
 
-def passes(jobs: Sequence[Job], members: list[int], device: torch.device) -> list[list[int]]:
+def passes(jobs: Sequence[Job], members: list[int], network) -> list[list[int]]:
     """Cut jobs into groups that share a pass. Those with prompts are sorted by length before: a pass is
     padded to its longest."""
-    size, b = row_limit(device), getattr(jobs[members[0]].request, "beam_size", 1)
+    size, b = row_limit(network), getattr(jobs[members[0]].request, "beam_size", 1)
     if any(jobs[i].request.prompt for i in members):
-        size = min(size, PROMPTED) if device.type == "cpu" else size
+        size = min(size, PROMPTED) if network.device.type == "cpu" else size
         members = sorted(
             members,
             key=lambda i: sum(len(tree) + 2 for tree in jobs[i].request.prompt) + len(jobs[i].request.prefix),
@@ -166,7 +178,7 @@ def next_tokens(
     answers: list[list[tuple[Token, float]]] = [[] for _ in jobs]
     cost = [0] * len(jobs)
     todo = [i for i, job in enumerate(jobs) if _possible(network, job)]
-    for members in passes(jobs, todo, memory.device) if todo else ():
+    for members in passes(jobs, todo, network) if todo else ():
         batch = [jobs[i] for i in members]
         logits, _, lengths = _prefill(network, vocabulary, memory, batch)
         log_probs = logits.double().log_softmax(-1).cpu()  # (J, V)
@@ -199,7 +211,7 @@ def complete(
         if _possible(network, job):
             groups.setdefault(alike(job.request), []).append(i)
     for group in groups.values():
-        for members in passes(jobs, group, memory.device):
+        for members in passes(jobs, group, network):
             results = _beam_search(network, vocabulary, memory, [jobs[i] for i in members])
             for i, (hypotheses, tokens) in zip(members, results):
                 answers[i], cost[i] = hypotheses, tokens

@@ -15,13 +15,14 @@ network and every core.
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from nsr.book.run_records import progress as show_progress
 from nsr.data.problems import Problem, ProblemError
+from nsr.data.templates import TreeRecipe
 from nsr.formulas.expressions import Vocabulary
 from nsr.search import decoding
 from nsr.search.decoding import Complete, Job, NextTokens
@@ -48,6 +49,35 @@ class Strategy(Protocol):
     def name(self) -> str: ...
 
     def search(self, view: View, rng: np.random.Generator) -> Search: ...
+
+
+OPERATORS = ("min_operators", "max_operators")  # of random expressions; None in a strategy: the network's own
+
+
+def suited(strategy: Strategy, model: Model | None) -> Strategy:
+    """The strategy, and those it is made of, with random expressions as large as the ones that the model was
+    trained with, where it does not say how large they are.
+
+    >>> from types import SimpleNamespace
+    >>> from nsr.search.strategies import GVS
+    >>> suited(GVS(), SimpleNamespace(settings={"min_operators": 3, "max_operators": 6})).max_operators
+    6
+    """
+    trained = getattr(model, "settings", {})
+    known = {}
+    for item in fields(strategy) if is_dataclass(strategy) else ():
+        value = getattr(strategy, item.name)
+        if item.name in OPERATORS and value is None and item.name in trained:
+            known[item.name] = trained[item.name]
+        elif hasattr(value, "search") and (inner := suited(value, model)) is not value:
+            known[item.name] = inner
+    return replace(strategy, **known) if known else strategy
+
+
+def tree_recipe(strategy: Strategy, vocabulary: Vocabulary) -> TreeRecipe:
+    """The recipe of a strategy's random expressions; where nobody says how large they are, the usual one."""
+    given = {name: value for name in OPERATORS if (value := getattr(strategy, name)) is not None}
+    return TreeRecipe(vocabulary, **given)
 
 
 @dataclass(frozen=True)
@@ -168,7 +198,7 @@ def solve_all(
     the training set that the result tables measure novelty against (`nsr.evidence.novelty.TrainingSet`).
     Ctrl-C ends all searches and returns the best so far.
     """
-    most = model.vocabulary.n_variables
+    strategy, most = suited(strategy, model), model.vocabulary.n_variables
     for problem in problems:
         if not isinstance(problem, Problem):
             raise TypeError(f"expected a Problem, got {type(problem).__name__}; Problem(X, y) makes one")
@@ -217,7 +247,7 @@ def _run(runs: list[_Running], model: Model, budget: Budget) -> Iterator[int]:
                 run.answers[k] = candidates
             fresh = [run for run, _, _ in checks]
         elif waiting:
-            batch = _batch(waiting, decoding.row_limit(model.network.device))
+            batch = _batch(waiting, decoding.row_limit(model.network))
             _decode(batch, memories, model)
             fresh = [run for run, _, _ in batch]
 

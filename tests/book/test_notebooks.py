@@ -1,6 +1,9 @@
 """Every notebook is tested twice: read, for the rules of the book; and run once, at the tiny scale in a fresh
 kernel with a time limit, where the check of every exercise accepts the solution and rejects the stub and a
-wrong answer."""
+wrong answer.
+
+A chapter with a network is run with that network on a pretended GPU (see pretend_device), so that every line
+of it that touches the network works on one; and once more on a real one where there is one."""
 
 import ast
 import os
@@ -20,6 +23,16 @@ MOST = 180  # seconds of processor for one notebook at the tiny scale, whatever 
 LIMIT = 1200  # seconds after which a notebook hangs
 NOTEBOOKS = runner.notebooks()
 static = pytest.mark.static
+ON_A_GPU = "from pretend_device import PretendGPU\n\nPretendGPU().__enter__()"
+WITH_A_NETWORK = (("pretended", ()), ("cuda", pytest.mark.cuda))
+each_run = pytest.mark.parametrize(
+    "path, device",
+    [
+        pytest.param(path, device, id=f"{name}-{device}", marks=marks)
+        for name, path in NOTEBOOKS.items()
+        for device, marks in (WITH_A_NETWORK if "network_for" in path.read_text() else (("cpu", ()),))
+    ],
+)
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS.values(), ids=NOTEBOOKS.keys())
 
 
@@ -99,6 +112,7 @@ def test_params_files_fit(path: Path, scale: str):
 def test_params_files_name_only_notebooks(scale: str):
     assert (runner.PARAMS / f"{scale}.yaml").exists()
     assert set(runner.params(scale)) <= set(NOTEBOOKS) | set(runner.appendix())
+    assert scale != "paper" or set(runner.params(scale)) == set(NOTEBOOKS)
 
 
 @static
@@ -192,13 +206,16 @@ def project(tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@each_notebook
+@each_run
 def test_runs_at_the_tiny_scale_and_its_checks_accept_the_solutions_and_nothing_else(
-    path: Path, project: Path, nsr_command, tmp_path: Path
+    path: Path, device: str, project: Path, nsr_command, tmp_path: Path
 ):
     """One run for all: the notebook goes through, and before each solution its stub and a wrong answer are
     tried, and must be refused."""
-    jupytext.write(with_attempts(path), project / "notebooks" / path.name, fmt="py:percent")
+    notebook = with_attempts(path)
+    if device == "pretended":
+        notebook.cells.insert(1, nbformat.v4.new_code_cell(ON_A_GPU))
+    jupytext.write(notebook, project / "notebooks" / path.name, fmt="py:percent")
     before = processor_seconds()
     done = nsr_command(
         "run",
@@ -209,6 +226,8 @@ def test_runs_at_the_tiny_scale_and_its_checks_accept_the_solutions_and_nothing_
         str(LIMIT),
         cwd=tmp_path,
         NSR_ROOT=str(project),
+        NSR_DEVICE="cpu" if device == "cpu" else "cuda",
+        PYTHONPATH=os.pathsep.join(map(str, (ROOT, ROOT / "tests"))),
         timeout=LIMIT + 120,
     )
     assert done.returncode == 0, done.stdout + done.stderr

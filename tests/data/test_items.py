@@ -42,7 +42,7 @@ def test_targets_of_full_belong_to_their_template():
     items = sample_items(bank, np.random.default_rng(1), 1500, n_points=20)
     assert np.isfinite(items.y).all() and (np.abs(items.y) < 65504).all()
     for i, target in enumerate(items.targets()):
-        assert template_of(items.prefix(i)) == template_of(target) == bank.templates[items.template[i]]
+        assert template_of(items.prefix(i)) == template_of(target) == bank[items.template[i]]
 
 
 def test_points_lie_in_their_supports_and_absent_variables_are_zero():

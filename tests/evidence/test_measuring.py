@@ -22,8 +22,9 @@ from nsr.evidence.novelty import TrainingSet
 from nsr.evidence.reference_tables import Job, read_records, results_path
 from nsr.evidence.rows import Row
 from nsr.formulas.expressions import SIMPLIFIED
-from nsr.network.checkpoints import Seen, export, load_folder, weights_digest
+from nsr.network.checkpoints import export, load_folder, weights_digest
 from nsr.network.model import Config, Network
+from nsr.network.shown import Seen
 from nsr.search.oracle import Oracle
 from nsr.search.result import Result
 from nsr.search.strategies import BeamSearch
@@ -46,7 +47,7 @@ def newborn(folder, seed):
     )
     templates = set(training_draws(30, TreeRecipe(SIMPLIFIED, 1, 3)))
     about = {"settings": {"min_operators": 1, "max_operators": 3, "max_constants": 6}, "history": []}
-    export(folder, Network(config), SIMPLIFIED, templates, Seen.from_counts({}), about)
+    export(folder, Network(config), SIMPLIFIED, templates, Seen.of([]), about)
     return load_folder(folder, "test/newborn")
 
 

@@ -4,25 +4,27 @@ switch is turned."""
 import math
 from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
-from fake_network import fake_model
+from fake_network import FakeNetwork, fake_model
 from second_reading import split
 from test_engine import problems, summary
 from test_tpsr import Recorded
 
 from nsr.data.templates import TreeRecipe
 from nsr.evidence.drawings import draw_pool, pool_over_time
+from nsr.evidence.rows import Row
 from nsr.formulas.expressions import SIMPLIFIED, is_valid
 from nsr.network.model import Config, Network
 from nsr.search import decoding
 from nsr.search.decoding import Complete, Job, NextTokens, passes
-from nsr.search.engine import Budget, solve, solve_all
+from nsr.search.engine import Budget, solve, solve_all, suited
 from nsr.search.oracle import Candidate, Verify
-from nsr.search.strategies import GVS, TPSR, BeamSearch
+from nsr.search.strategies import GVS, TPSR, BeamSearch, Families, NSRwH, gvs, nsrwh
 from nsr.search.strategies.gvs import Entry, Suggestion, random_subtrees
 
 BEAM = BeamSearch(3, max_len=12)
@@ -337,6 +339,26 @@ def test_a_real_network_with_prompts():
             )
 
 
+@pytest.mark.parametrize(
+    "strategy", [GVS(BEAM, iterations=2), Families(GVS(BEAM, iterations=2)), NSRwH(3, given="negatives")]
+)
+def test_random_expressions_are_as_large_as_in_the_training_of_the_network(strategy, monkeypatch):
+    asked = []
+    monkeypatch.setattr(gvs, "random_expressions", lambda recipe: asked.append(recipe) or [("sin", "x1")])
+    monkeypatch.setattr(nsrwh, "random_templates", lambda recipe: asked.append(recipe) or (("sin", "x1"),))
+    trained, settings = model(), {"min_operators": 3, "max_operators": 6}
+    for given, expected in ((settings, (3, 6)), ({}, (2, 5))):
+        asked.clear()
+        one = replace(problems(1)[0], truth=("add", "x1", "sin", "x2"))
+        solve(one, strategy, SimpleNamespace(**vars(trained), settings=given))
+        assert {(recipe.min_operators, recipe.max_operators) for recipe in asked} == {expected}
+    trained.name, trained.settings, trained.folder = "own", settings, Path("nowhere")
+    options = Row(strategy, "not_included").parameters(trained)["options"]
+    # the record says it, and a strategy that says it itself is not asked again
+    assert options.get("inner", options)["max_operators"] == 6
+    assert suited(GVS(max_operators=4), trained).max_operators == 4
+
+
 # ------------------------------------------------------------------------------------------- prompts of different lengths in a pass
 
 
@@ -352,7 +374,7 @@ def random_jobs(rng, n, beam_size, share_prompted=0.8):
 
 
 def test_passes_share_out_all_jobs_by_length():
-    rng, cpu = np.random.default_rng(0), torch.device("cpu")
+    rng, cpu = np.random.default_rng(0), FakeNetwork()
     length = lambda job: sum(len(tree) + 2 for tree in job.request.prompt)
     for n, b in ((1, 5), (40, 5), (150, 5), (700, 1), (3, 1000)):
         jobs = random_jobs(rng, n, b, 1.0)

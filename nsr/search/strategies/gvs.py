@@ -30,7 +30,7 @@ from nsr.formulas.equivalence import canonical
 from nsr.formulas.expressions import Prefix, subtrees, variables
 from nsr.numbers import random_streams
 from nsr.search.dialogue import Dialogue
-from nsr.search.engine import Search, Strategy, View
+from nsr.search.engine import Search, Strategy, View, tree_recipe
 from nsr.search.oracle import Candidate, Verify
 from nsr.search.strategies.beam import BeamSearch
 
@@ -104,8 +104,8 @@ class GVS:
     markers: bool = False
     room: int = 30
     shuffled: bool = False
-    min_operators: int = 2  # of the random expressions, as in the training recipe
-    max_operators: int = 5
+    min_operators: int | None = None  # of the random expressions; None: as in the network's training
+    max_operators: int | None = None
     watch: Callable[[Iteration], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -152,7 +152,7 @@ class GVS:
             scores = rng.permutation(scores).tolist()
         top = sorted(zip(scores, pool), key=lambda pair: -pair[0])[: self.k]  # among equals the older
         verified = [Suggestion(tree, "pool") for score, tree in top if score >= self.threshold]
-        recipe = TreeRecipe(view.vocabulary, self.min_operators, self.max_operators)
+        recipe = tree_recipe(self, view.vocabulary)
         random = [
             Suggestion(tree, "random")
             for tree in random_subtrees(self.k_rand, recipe, view.problem.n_variables, rng)

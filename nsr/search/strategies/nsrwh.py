@@ -16,13 +16,12 @@ import numpy as np
 from nsr.data.hint_draws import HintRecipe, draw_hints, fitted, random_templates
 from nsr.data.hints import ROOM, Complexity, Hint, HintError, Negative, Positive, Symmetry, encode
 from nsr.data.problems import Problem
-from nsr.data.templates import TreeRecipe
 from nsr.formulas.equivalence import canonical
 from nsr.formulas.expressions import CONSTANT, ExpressionError, Prefix, Token, Vocabulary
 from nsr.formulas.parsing import parse
 from nsr.numbers.fingerprints import fingerprint
 from nsr.search.decoding import MAX_LEN, Complete
-from nsr.search.engine import Search, View
+from nsr.search.engine import Search, View, tree_recipe
 from nsr.search.oracle import Verify
 
 KINDS = ("complexity", "symmetry", "positives", "negatives")
@@ -61,8 +60,9 @@ class NSRwH:
     given: str | tuple[str, ...] | None = None
     share: float = 0.5
     values: float | None = None
-    min_operators: int = 2  # of the random expressions behind the negatives, as in the training recipe
-    max_operators: int = 5
+    # of the random expressions behind the negatives; None: as in the network's training
+    min_operators: int | None = None
+    max_operators: int | None = None
     length_penalty: float = 1.0
     masked: bool = True
     max_len: int = MAX_LEN
@@ -102,7 +102,7 @@ class NSRwH:
             raise HintError(
                 f"{problem!r}: given={self.given!r} tells something about the true expression, but this problem has none"
             )
-        recipe = TreeRecipe(vocabulary, self.min_operators, self.max_operators)
+        recipe = tree_recipe(self, vocabulary)
         told = (0.3 if self.given == "all" else 0.0) if self.values is None else self.values
         hints: list[Hint] = []
         for kind, stream in zip(KINDS, rng.spawn(len(KINDS))):
