@@ -131,7 +131,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         names = list(getattr(self, "feature_names_in_", default_names(X.shape[1])))
         chosen = self._chosen(X, y, names, trained.vocabulary.n_variables, seed)
         self.columns_ = [names[j] for j in chosen]
-        self.symbols_ = [symbols_for(names)[j] for j in chosen]
+        symbols = symbols_for(names)
+        self.symbols_ = [symbols[j] for j in chosen]
         self._indices, self.y_mean_, self.weights_ = chosen, float(y.mean()), trained.name
         X = np.ascontiguousarray(X[:, chosen])
         started = time.perf_counter()
