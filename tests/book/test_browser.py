@@ -73,7 +73,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
     shutil.copytree(ROOT / "notebooks", project / "notebooks")
     for name in CONTROLS:
         make_tiny(project / "notebooks" / f"{name}.py")
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "requirements.lock"):
         shutil.copy(ROOT / name, project)
     python = project / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
