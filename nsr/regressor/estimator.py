@@ -139,6 +139,12 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         candidates, stopped = self._search(X, y, strategy, trained, seed, deadline)
         self.search_time_ = time.perf_counter() - started
         self._tabulate(candidates, X, y, trained, deadline)
+        if stopped == "interrupted":
+            warnings.warn(
+                "The search was interrupted: the answer is the best that it had found by then.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         if "seconds" in stopped:
             self._warn_of_a_line(y)
         return self
