@@ -347,6 +347,10 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
             raise runner.LabError(
                 f"No Dask scheduler answers at {scheduler}. Start one, or use --workers N."
             ) from error
+        except TypeError as error:  # tls:// without certificates
+            raise runner.LabError(
+                f"{scheduler} asks for certificates, and Dask's configuration (distributed.comm.tls) names none."
+            ) from error
         with client:
             yield client
         return

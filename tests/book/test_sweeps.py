@@ -164,6 +164,7 @@ def test_other_requests_that_make_no_sense(project: Path, capsys: pytest.Capture
         (path, "--scale", "huge"): "tiny, laptop, paper",
         (path, "--workers", "0"): "at least one worker",
         (path, "--scheduler", "here"): "No Dask scheduler answers at here",
+        (path, "--scheduler", "tls://127.0.0.1:1"): "tls://127.0.0.1:1 asks for certificates",
         (path, "--only", "size", "9"): "no point with size = 9. It has size: 1",
         (path, "--only", "colour", "red"): "no point with colour = red",
     }.items():
