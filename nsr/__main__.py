@@ -61,7 +61,7 @@ def _fit(options: argparse.Namespace) -> int:
                 options.file, options.target, options.columns, options.seconds, options.seed
             )
         )
-    except ValueError as error:  # a table that no formula can be found for
+    except (ValueError, FileNotFoundError) as error:  # a table without a formula, a network that is missing
         print(error, file=sys.stderr)
         return 2
     return 0

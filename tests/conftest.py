@@ -27,6 +27,7 @@ SLOW = (
     "test_estimator",
     "test_training",
     "test_faults",
+    "test_promises",
     "test_runner",
     "test_practical",
     "test_hints",

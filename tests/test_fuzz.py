@@ -9,6 +9,7 @@ import json
 import os
 import random
 import shutil
+import sys
 
 import pandas as pd
 import pytest
@@ -20,10 +21,11 @@ from nsr.book import runner, sweeps
 from nsr.book.result_tables import read_table
 from nsr.book.run_records import ROOT
 from nsr.data.hints import HintError
-from nsr.formulas.equivalence import template_of
+from nsr.formulas.equivalence import canonical, family, template_of
 from nsr.formulas.expressions import ExpressionError, is_valid
+from nsr.formulas.normal_form import strip
 from nsr.formulas.notation import to_infix
-from nsr.formulas.parsing import parse
+from nsr.formulas.parsing import MAX_LENGTH, parse
 from nsr.network import checkpoints
 from nsr.network.recipes import SettingsError, make_settings, read_settings
 from nsr.search.strategies import NSRwH
@@ -99,6 +101,43 @@ def test_huge_formulas_are_read_or_refused(text):
         assert is_valid(parse(text)[0])
     except ExpressionError as error:
         assert len(str(error)) < 1000
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x1" + "-x2" * 8_000,
+        "x1" + "+x2-x3" * 4_000,
+        "x1" + "*x2/x3" * 4_000,
+        "(" * 30 + "x1" + ")**999" * 30,  # written out, more tokens than any memory holds
+        "+".join([f"{'(' * 4}x1{')**999' * 4}"] * 2000),
+    ],
+)
+def test_a_long_formula_costs_what_its_length_says(text: str):
+    """Counted is how often Python enters or leaves a function or a generator; there is no stopwatch."""
+    steps = 0
+
+    def count(*_) -> None:
+        nonlocal steps
+        steps += 1
+        assert steps < 20 * (len(text) + MAX_LENGTH)
+
+    sys.setprofile(count)
+    try:
+        prefix, _ = parse(text)
+    except ExpressionError as error:
+        prefix = ()
+        assert "more than 100000 tokens" in str(error)
+    finally:
+        sys.setprofile(None)
+    assert len(prefix) <= len(text)
+
+
+@pytest.mark.parametrize("tokens", [("sin",) * 10**5 + ("x1",), ("add", "x1") * 50_000 + ("C",)])
+def test_an_expression_that_is_too_long_to_compare_is_refused_at_once(tokens: tuple[str, ...]):
+    for compare in (strip, canonical, template_of, family):
+        with pytest.raises(ExpressionError, match="10.,... tokens; at most 5,000"):
+            compare(tokens)
 
 
 @given(

@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -67,7 +68,40 @@ def test_conda_environment_installs_from_pyproject_and_nothing_else():
 def test_makefile_installs_the_same_way():
     makefile = (ROOT / "Makefile").read_text()
     assert "-c constraints.txt -e '.[test]'" in makefile
+    assert "--require-hashes --no-deps -r $(LOCK)" in makefile and "LOCK   ?= requirements.lock" in makefile
     assert "(3, 11)" in makefile and PYPROJECT["requires-python"] == ">=3.11"
+
+
+def test_the_lock_holds_a_hash_of_every_pinned_package_but_torch():
+    """And of packages that other systems and versions of Python need besides; no line names a machine."""
+    text = (ROOT / "requirements.lock").read_text()
+    entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).strip())
+    found = {}
+    for entry in entries:
+        first, *hashes = entry.replace("\\\n", "").split("--hash=")
+        requirement = Requirement(first.strip())
+        ((operator, version),) = [(one.operator, one.version) for one in requirement.specifier]
+        assert operator == "==" and hashes, entry
+        assert all(re.fullmatch(r"sha256:[0-9a-f]{64}", one.strip()) for one in hashes), entry
+        found[canonicalize_name(requirement.name)] = version
+    more = {
+        canonicalize_name(Requirement(line).name) for line in PYPROJECT["optional-dependencies"]["baselines"]
+    }
+    more |= {canonicalize_name(Requirement(line).name) for line in PYPROJECT["optional-dependencies"]["data"]}
+    assert pins().keys() - found.keys() == more | {"torch"}
+    assert {name: version for name, version in found.items() if name in pins()}.items() <= pins().items()
+
+
+def test_the_build_backend_is_held():
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
+    assert build["requires"] == [f"setuptools=={pins()['setuptools']}"]
+
+
+def test_installed_packages_fit_together():
+    done = subprocess.run([sys.executable, "-m", "pip", "check"], capture_output=True, text=True)
+    if "No module named pip" in done.stderr:
+        pytest.skip("this environment was made without pip")
+    assert done.returncode == 0, done.stdout
 
 
 def test_ci_runs_the_suite():
@@ -78,8 +112,6 @@ def test_ci_runs_the_suite():
 
 def test_imported_packages_are_declared():
     """Whatever nsr and the notebooks import comes with Python, with nsr, or from pyproject.toml."""
-    import sys
-
     declared = {requirement.name.lower().replace("-", "_") for requirement in requirements()} | BROUGHT
     for path in SOURCES:
         for node in ast.walk(ast.parse(path.read_text())):

@@ -17,12 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from nsr.book import runner
-from nsr.book.run_records import OUTPUTS, atomic_write, metrics_of, short
+from nsr.book.run_records import OUTPUTS, atomic_write, digest, metrics_of, short
 from nsr.book.search_box import parts
 
 RUNGS = {"Predict": 3, "Turn": 7, "Build": 15}  # minutes that a class needs for an exercise of each kind
 WORDS_PER_MINUTE = 180  # of reading prose about mathematics
 KINDS = ("student", "teacher")
+SIGNED = "nsr_copy"  # in the metadata of a copy: a digest of its cells as they were written
 Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -170,7 +171,8 @@ def _seconds(executed: Any) -> dict[str, float]:
 
 
 def write(kind: str, only: str = "all", scale: str = "laptop", folder: Path | None = None) -> list[Path]:
-    """Write the copies for students or teachers as .ipynb files and return their paths."""
+    """Write the copies for students or teachers as .ipynb files and return their paths; a copy that somebody
+    has written into is left alone."""
     import jupytext
 
     folder = folder or OUTPUTS / kind
@@ -182,14 +184,35 @@ def write(kind: str, only: str = "all", scale: str = "laptop", folder: Path | No
         for cell in made.cells:
             if cell.cell_type == "markdown":  # links between chapters stay within the copies
                 cell.source = re.sub(r"\((\d\d_\w+)\.py\b", r"(\1.ipynb", cell.source)
+        place, made.metadata[SIGNED] = folder / f"{path.stem}.ipynb", _signature(made)
+        if _was_changed(place):
+            print(f"{path.stem}: left alone, because {short(place)} was changed; move it away for a new copy")
+            continue
         try:
-            written.append(atomic_write(folder / f"{path.stem}.ipynb", jupytext.writes(made, fmt="ipynb")))
+            written.append(atomic_write(place, jupytext.writes(made, fmt="ipynb")))
         except OSError as error:
             raise runner.LabError(
                 f"Cannot write to {short(folder)} ({error.strerror or error}). Choose another folder with --to."
             ) from error
         print(f"{path.stem}: {len(exercises(notebook))} exercises → {short(written[-1])}")
     return written
+
+
+def _signature(notebook: Any) -> str:
+    return digest(*(cell.source for cell in notebook.cells))
+
+
+def _was_changed(place: Path) -> bool:
+    """Whether there is a file that is not, cell for cell, what was once written there."""
+    import nbformat
+
+    try:
+        found = nbformat.read(place, as_version=4)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
+    return found.metadata.get(SIGNED) != _signature(found)
 
 
 def _run_of(path: Path, scale: str) -> tuple[Any, dict[str, Any] | None]:

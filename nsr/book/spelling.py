@@ -7,6 +7,8 @@ import difflib
 import reprlib
 from collections.abc import Iterable
 
+SHOWN = 100  # names in a message
+
 
 def refuse_unknown(
     given: Iterable[object], known: Iterable[str], what: str, error: type[Exception], where: str = ""
@@ -25,7 +27,9 @@ def refuse_unknown(
     unknown = [name if isinstance(name, str) else shown(name) for name in given if name not in known][:5]
     if unknown:
         near = [match for name in unknown for match in difflib.get_close_matches(name[:40], known, 1)]
-        choice = f"Did you mean {_either(near)}?" if near else f"There are: {', '.join(known) or 'none'}."
+        more = f" and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
+        listed = f"There are: {', '.join(known[:SHOWN]) or 'none'}{more}."
+        choice = f"Did you mean {_either(near)}?" if near else listed
         raise error(f"There is no {what} {_either(unknown)}{f' ({where})' if where else ''}. {choice}")
 
 

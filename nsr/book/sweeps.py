@@ -315,10 +315,14 @@ def _run(
 
 @contextlib.contextmanager
 def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
-    """A way to the workers: those of a scheduler that runs already, or `workers` processes of our own, seen
-    by this machine alone."""
+    """A way to the workers: those of a scheduler that runs already, or `workers` processes of our own.
+
+    Dask runs whatever it is sent, so our own listen to this machine alone, and to nobody on it without the
+    certificate, which is made for this sweep and is kept by these processes only.
+    """
     import dask
     from distributed import Client, LocalCluster
+    from distributed.security import Security
 
     if scheduler:
         try:
@@ -327,24 +331,34 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
             raise runner.LabError(
                 f"No Dask scheduler answers at {scheduler}. Start one, or use --workers N."
             ) from error
+        except TypeError as error:  # tls:// without certificates
+            raise runner.LabError(
+                f"{scheduler} asks for certificates, and Dask's configuration (distributed.comm.tls) names none."
+            ) from error
         with client:
             yield client
         return
     # The kernel that each worker starts gets its share of the cores.
     share = str(max(1, run_records.cores() // workers))
     threads = {name: os.environ.get(name, share) for name in runner.THREADS}
-    settings = {"allowed-failures": DEATHS, "worker-saturation": 1.0}
+    settings = {
+        "scheduler.allowed-failures": DEATHS,
+        "scheduler.worker-saturation": 1.0,
+        # There is no dashboard, but Dask opens ports for it: whoever asks there gets no answer.
+        "scheduler.http.routes": [],
+        "worker.http.routes": [],
+    }
     with (
-        dask.config.set({f"distributed.scheduler.{name}": value for name, value in settings.items()}),
+        dask.config.set({f"distributed.{name}": value for name, value in settings.items()}),
         LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
             processes=True,
             host=HOST,
             env=threads,
+            security=Security.temporary(),
             memory_limit=None,  # a worker needs little memory: the notebook runs in a process of its own
-            # There is no dashboard, but Dask opens a port for it. Any free port will do, so that Dask does
-            # not complain where its usual one is taken.
+            # Any free port will do, so that Dask does not complain where its usual one is taken.
             dashboard_address=None,
             scheduler_kwargs={"dashboard_address": f"{HOST}:0"},
         ) as cluster,

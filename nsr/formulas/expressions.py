@@ -235,10 +235,11 @@ def nest(operator: Token, parts: list[Prefix]) -> Prefix:
     >>> nest("mul", [("x1",), ("sin", "x2"), ("x3",)])
     ('mul', 'x1', 'mul', 'sin', 'x2', 'x3')
     """
-    form = parts[-1]
-    for part in reversed(parts[:-1]):
-        form = (operator, *part, *form)
-    return form
+    tokens: list[Token] = []
+    for part in parts[:-1]:
+        tokens.append(operator)
+        tokens += part
+    return (*tokens, *parts[-1])
 
 
 def nest_valued(operator: Token, parts: list[Valued]) -> Valued:
@@ -251,10 +252,7 @@ def written_sum(plus: list[Prefix], minus: list[Prefix]) -> Prefix:
     >>> written_sum([("x1",), ("x2",)], [("x3",), ("x4",)])
     ('sub', 'sub', 'add', 'x1', 'x2', 'x3', 'x4')
     """
-    form = nest("add", plus)
-    for term in minus:
-        form = ("sub", *form, *term)
-    return form
+    return ("sub",) * len(minus) + nest("add", plus) + tuple(token for term in minus for token in term)
 
 
 def whole_power(base: Valued, n: int, small: bool = False) -> Valued:

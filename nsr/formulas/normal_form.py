@@ -21,6 +21,7 @@ from nsr.formulas.expressions import (
     RANK,
     SIGN_PASSES,
     TRANSFORMER4SR,
+    ExpressionError,
     Prefix,
     fold,
     nest,
@@ -28,6 +29,7 @@ from nsr.formulas.expressions import (
     written_sum,
 )
 
+MAX_TOKENS = 5_000  # of an expression that is compared with others; one of the paper has at most thirty
 _LONGEST = 10_000  # bits of an integer coefficient; a larger one is as good as a free constant
 _SMALL = frozenset(TRANSFORMER4SR.operators) - set(FULL.operators)  # TRANSFORMER4SR has no sub and no div
 
@@ -71,8 +73,18 @@ def strip(prefix: Prefix) -> Prefix:
             return minus_a, ("add", *u, *v)
         return False, ("sub", *v, *u) if minus_a else ("sub", *u, *v)
 
-    left = fold(prefix, visit)
+    left = fold(not_too_long(prefix), visit)
     return left[1] if left else (CONSTANT,)
+
+
+def not_too_long(prefix: Prefix) -> Prefix:
+    """The same prefix, unless it has so many tokens that its forms would fill the memory: a function inside a
+    function inside a function … is written anew at each level."""
+    if len(prefix) > MAX_TOKENS:
+        raise ExpressionError(
+            f"the expression has {len(prefix):,} tokens; at most {MAX_TOKENS:,} can be compared with others"
+        )
+    return prefix
 
 
 class Book(NamedTuple):
@@ -123,7 +135,7 @@ def normal_form(prefix: Prefix) -> tuple[Prefix, bool]:
         book.parts[atom] = argument
         return False, {((atom, 1),): -1 if flipped and token in ODD else 1}
 
-    return _write(fold(prefix, visit), book), joined
+    return _write(fold(not_too_long(prefix), visit), book), joined
 
 
 def _opposite(value: Sum) -> Sum:
@@ -198,8 +210,9 @@ def _write(value: Sum, book: Book) -> Prefix:
                 continue
             product, coefficient = turned, _negative(coefficient)
         plus.append(_write_product(coefficient, product, book))
-    plus.sort(key=sort_key)
-    minus.sort(key=sort_key)
+    for several in (plus, minus):
+        if len(several) > 1:
+            several.sort(key=sort_key)
     if constant or not terms:
         plus.insert(0, (CONSTANT,))
     if book.small:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from functools import partial, reduce
 
 from nsr.formulas.expressions import (
     CONSTANT,
@@ -26,7 +25,7 @@ from nsr.formulas.expressions import (
 )
 
 MAX_NESTING = 200  # brackets inside brackets; an expression of the paper has fewer than ten
-MAX_LENGTH = 100_000  # characters
+MAX_LENGTH = 100_000  # characters, and tokens in all powers together: ((x1**999)**999)**999 has thousands
 
 _ALIASES = {"ln": "log", "arcsin": "asin"}
 _NUMBERS = {"pi": math.pi, "e": math.e}
@@ -64,7 +63,7 @@ class _Reader:
     """Operator-precedence parsing with an explicit stack of open brackets, so that depth costs no recursion."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.i = text, 0
+        self.text, self.i, self.in_powers = text, 0, 0
         self.lexemes: list[tuple[str, str, int]] = []
         position = 0
         while position < len(text):
@@ -170,6 +169,9 @@ class _Reader:
                 value = power(value, exponent)
             except ExpressionError as problem:
                 raise self.error(str(problem), position) from None
+            self.in_powers += len(value[0])
+            if self.in_powers > MAX_LENGTH:
+                raise self.error(f"written out, the powers have more than {MAX_LENGTH} tokens", position)
         frame.operand(value)
 
     def exponent(self) -> float:
@@ -237,11 +239,13 @@ class _Frame:
 
 def _chain(parts: list[tuple[str, Valued]], plus: str, right: str, left: str) -> Valued:
     """Join a chain of operands: a run of `plus` nests to the right, the other operator to the left."""
-    value = parts[0][1]
+    before, after = [], [parts[0][1]]  # operators from the inside out, and what they are applied to
     for sign, run in itertools.groupby(parts[1:], lambda part: part[0]):
-        operands = [value, *(operand for _, operand in run)]
-        value = nest_valued(right, operands) if sign == plus else reduce(partial(join, left), operands)
-    return value
+        operands = [operand for _, operand in run]
+        before += [right] if sign == plus else [left] * len(operands)
+        after += [nest_valued(right, operands)] if sign == plus else operands
+    prefix, values = join("", *after)
+    return (*reversed(before), *prefix[1:]), values
 
 
 def power(base: Valued, exponent: float) -> Valued:

@@ -2,8 +2,8 @@
 
 numba renews a cached function when its own file changes, but not when a function that was compiled into it
 changes in another file.  So the cache lives in a folder named after the contents of all compiled files: any
-change of any of them starts afresh. numba executes what it finds there, so a folder that anybody else could
-write is not used.
+change of any of them starts afresh, and folders that nobody has used for a week are removed. numba executes
+what it finds there, so a folder that anybody else could write is not used.
 """
 
 from __future__ import annotations
@@ -11,12 +11,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import shutil
 import stat
 import tempfile
+import time
 import warnings
 from pathlib import Path
 
 from numba import config
+
+UNUSED = 7 * 24 * 3600.0  # seconds after which no process is expected to come back to its folder
 
 
 def cache_folder() -> Path | None:
@@ -62,9 +66,25 @@ def is_private(folder: Path) -> bool:
     return stat.S_ISDIR(about.st_mode) and alone and os.access(folder, os.W_OK)
 
 
+def remove_unused(folder: Path) -> None:
+    """Note that this folder is in use, and remove those of other versions beside it that were not for long.
+
+    A process that still runs with another version may write to its folder, so a recent one is left alone.
+    """
+    with contextlib.suppress(OSError):
+        os.utime(folder)
+    for other in folder.parent.glob("numba-*"):
+        with contextlib.suppress(OSError):  # another process was faster
+            if other.lstat().st_mtime < time.time() - UNUSED and is_private(other):
+                shutil.rmtree(other)
+
+
 if not os.environ.get("NUMBA_CACHE_DIR"):
-    config.CACHE_DIR = str(cache_folder() or "")
-    if not config.CACHE_DIR:
+    folder = cache_folder()
+    config.CACHE_DIR = str(folder or "")
+    if folder:
+        remove_unused(folder)
+    else:
         warnings.warn(
             f"{temporary_folder()} is not a folder that only you can write, so the numerical code is compiled again in every session. "
             "Remove it, or set NUMBA_CACHE_DIR to a folder of your own.",

@@ -132,13 +132,20 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         names = list(getattr(self, "feature_names_in_", default_names(X.shape[1])))
         chosen = self._chosen(X, y, names, trained.vocabulary.n_variables, seed)
         self.columns_ = [names[j] for j in chosen]
-        self.symbols_ = [symbols_for(names)[j] for j in chosen]
+        symbols = symbols_for(names)
+        self.symbols_ = [symbols[j] for j in chosen]
         self._indices, self.y_mean_, self.weights_ = chosen, float(y.mean()), trained.name
         X = np.ascontiguousarray(X[:, chosen])
         started = time.perf_counter()
         candidates, stopped = self._search(X, y, strategy, trained, seed, deadline)
         self.search_time_ = time.perf_counter() - started
         self._tabulate(candidates, X, y, trained, deadline)
+        if stopped == "interrupted":
+            warnings.warn(
+                "The search was interrupted: the answer is the best that it had found by then.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         if "seconds" in stopped:
             self._warn_of_a_line(y)
         return self

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import io
+import math
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
     from nsr.regressor.estimator import NSRegressor
 
 SEPARATORS = ",;\t|"
+LARGEST = 200_000_000  # bytes of a file: a million rows of ten columns, or ten thousand columns
+MISSING = ("", "na", "nan")
+SHOWN = 20  # columns named in a message
 
 
 def read_measurements(path: Path | str) -> pd.DataFrame:
@@ -26,16 +32,12 @@ def read_measurements(path: Path | str) -> pd.DataFrame:
     import pandas as pd
 
     file = Path(path)
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise TableError(f"{file.name} is no text. Save the table as CSV, in UTF-8.") from None
-    except OSError as error:
-        raise TableError(f"{file} cannot be read ({error.strerror or error}).") from None
+    text = _text_of(file)
     first = text.partition("\n")[0]
     separator = max(SEPARATORS, key=first.count)
-    try:
-        rows = [row for row in csv.reader(text.splitlines(), delimiter=separator) if row]
+    try:  # a row ends at a line feed, at a carriage return or at both, and at nothing else
+        lines = io.StringIO(text, newline="")
+        rows = [row for row in csv.reader(lines, delimiter=separator) if row]
     except csv.Error as error:
         raise TableError(f"{file.name} is no table ({error}).") from None
     if len(rows) < 2:
@@ -48,24 +50,52 @@ def read_measurements(path: Path | str) -> pd.DataFrame:
             f"Line {wrong + 1} of {file.name} has {len(rows[wrong])} entries, the first has {len(rows[0])}."
         )
     names = [name.strip() for name in rows[0]]
-    double = next((name for name in names if names.count(name) > 1), None)
+    double = next((name for name, n in Counter(names).items() if n > 1), None)
     if double is not None:
-        raise TableError(f"{file.name} has two columns named {double!r}. Rename one.")
-    table = pd.DataFrame(rows[1:], columns=names)
-    return table.apply(_numbers, decimal="." if separator == "," else ",")
+        raise TableError(f"{file.name} has two columns named {double[:40]!r}. Rename one.")
+    decimal = "." if separator == "," else ","
+    return pd.DataFrame({name: _numbers(list(entries), decimal) for name, *entries in zip(names, *rows[1:])})
 
 
-def _numbers(column: pd.Series, decimal: str) -> pd.Series:
-    """A column as numbers if all its entries are numbers or empty; else as it is."""
-    import pandas as pd
+def _text_of(file: Path) -> str:
+    """What is in a file of text; a device without an end, or a pipe that nobody writes to, is not even
+    opened."""
+    try:
+        if file.exists() and not file.is_file():
+            raise TableError(f"{file} is a folder, a pipe or a device, not a file. Save the table as CSV.")
+        with open(file, "rb") as opened:
+            raw = opened.read(LARGEST + 1)
+        if len(raw) > LARGEST:
+            raise TableError(
+                f"{file.name} has more than {LARGEST // 10**6} MB. Keep the columns that may matter, or some of the rows."
+            )
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise TableError(f"{file.name} is no text. Save the table as CSV, in UTF-8.") from None
+    except OSError as error:
+        raise TableError(f"{file} cannot be read ({error.strerror or error}).") from None
 
-    text = column.str.strip()
-    values = pd.to_numeric(text.str.replace(decimal, "."), errors="coerce")
-    return (
-        values.astype(float)
-        if values.notna().any() and bool((values.notna() | text.str.lower().isin(["", "na", "nan"])).all())
-        else column
-    )
+
+def _numbers(entries: list[str], decimal: str = ".") -> list[float] | list[str]:
+    """A column as numbers if all its entries are numbers or empty, and some are numbers; else as it is."""
+    values = []
+    for entry in entries:
+        value = _number(entry.replace(decimal, "."))
+        if value is None:
+            return entries
+        values.append(value)
+    return entries if all(map(math.isnan, values)) else values
+
+
+def _number(entry: str) -> float | None:
+    """NaN where there is no entry, None where there is no number."""
+    text = entry.strip()
+    if text.lower() in MISSING:
+        return math.nan
+    try:  # Python would read 1_000 and digits of other alphabets, too
+        return float(text) if text.isascii() and "_" not in text else None
+    except ValueError:
+        return None
 
 
 def split(
@@ -78,14 +108,12 @@ def split(
     >>> list(X), len(y), notes
     (['length'], 2, ['left out: who (no numbers)', 'left out: 1 of 3 rows, with missing values'])
     """
-    import pandas as pd
-
     refuse_unknown([target, *columns], table, "column", TableError)
     notes, numeric = [], [name for name in table if table[name].dtype.kind == "f"]
     if target not in numeric or set(columns) - set(numeric):
         name = next(n for n in (target, *columns) if n not in numeric)
-        entry = next((e for e in table[name] if _numbers(pd.Series([str(e)]), ".").dtype.kind != "f"), "")
-        raise TableError(f"Column {name!r} has entries that are no numbers, such as {entry!r}.")
+        entry = next((str(e) for e in table[name] if _number(str(e)) is None), "")
+        raise TableError(f"Column {name!r} has entries that are no numbers, such as {entry[:40]!r}.")
     text = [name for name in table if name not in numeric and not columns]
     chosen = list(dict.fromkeys(columns or [name for name in numeric if name != target]))
     if target in chosen or not chosen:
@@ -95,7 +123,8 @@ def split(
             else f"{target!r} cannot explain itself: leave it out of the columns."
         )
     if text:
-        notes.append(f"left out: {', '.join(text)} (no numbers)")
+        more = f" and {len(text) - SHOWN:,} more" if len(text) > SHOWN else ""
+        notes.append(f"left out: {', '.join(text[:SHOWN])}{more} (no numbers)")
     whole = table[[*chosen, target]].dropna()
     if len(whole) < len(table):
         notes.append(f"left out: {len(table) - len(whole)} of {len(table)} rows, with missing values")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import keyword
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +18,8 @@ class TableError(ValueError):
 
 
 LARGEST = 1e150  # the square of a larger number is infinite, and R² is made of squares
+FLOATS = int(sys.float_info.max)
+DATES = "holds dates. Turn them into numbers, for instance days since the first."
 
 
 def check_table(X: Any, y: Any) -> None:
@@ -29,6 +32,7 @@ def check_table(X: Any, y: Any) -> None:
     """
     if hasattr(X, "sparse") and not hasattr(X, "columns") or hasattr(X, "toarray"):
         return  # sparse matrices: scikit-learn's own sentence is good
+    _check_mask("X", X)
     names, parts, rows = _columns(X)
     if not parts:
         raise TableError(
@@ -84,7 +88,18 @@ def _columns(X: Any) -> tuple[list[str], list[np.ndarray], int]:
     return default_names(array.shape[1]), list(array.T), array.shape[0]
 
 
+def _check_mask(what: str, values: Any) -> None:
+    """Refuse values that a mask hides: whoever reads the numbers alone would see what lies below it."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    n = sum(int(np.ma.getmaskarray(part).sum()) for part in parts if isinstance(part, np.ma.MaskedArray))
+    if n:
+        raise TableError(
+            f"{what} has {n} masked value{'s' * (n > 1)}: {'they are' if n > 1 else 'it is'} missing. Drop such rows, or fill them in."
+        )
+
+
 def _check_target(y: Any, rows: int) -> None:
+    _check_mask("y", y)
     target = np.asarray(y)
     if target.ndim == 0:
         raise TableError(f"y is {y!r}, one thing; give the value of every row, for instance table['name'].")
@@ -135,10 +150,16 @@ def _check_column(what: str, values: np.ndarray, advice: str, text_advice: str) 
             if _is_number(text.replace(",", ".", 1)):
                 text_advice = "With pandas.read_csv(..., decimal=',') it becomes a number."
             raise TableError(f"{what} holds text, such as {text[:30]!r}. {text_advice}")
+        if any(hasattr(v, "strftime") for v in values):  # datetime, Timestamp, Period
+            raise TableError(f"{what} {DATES}")
+        if any(isinstance(v, int) and abs(v) > FLOATS for v in values):
+            raise TableError(
+                f"{what} holds an integer that is too large for a number of 64 bits. Measure it in another unit."
+            )
         missing = [v is None or v is not v or type(v).__name__ == "NAType" for v in values]
         values = np.where(np.array(missing, dtype=bool), np.nan, 0.0)
     elif values.dtype.kind in "Mm":
-        raise TableError(f"{what} holds dates. Turn them into numbers, for instance days since the first.")
+        raise TableError(f"{what} {DATES}")
     if values.dtype.kind != "f":
         return
     too_large = "infinite", "(inf: infinity or a value too large for dtype('float64'))"
@@ -165,14 +186,16 @@ def default_names(n: int) -> list[str]:
 def symbols_for(names: Sequence[str]) -> list[str]:
     """Column names as symbols that can stand in a formula.
 
-    >>> symbols_for(["mass", "wind speed", "wind-speed", "2nd", "lambda"])
-    ['mass', 'wind_speed', 'wind_speed_2', '_2nd', 'lambda_']
+    >>> symbols_for(["mass", "wind speed", "wind-speed", "wind_speed_2", "2nd", "lambda"])
+    ['mass', 'wind_speed', 'wind_speed_2', 'wind_speed_2_2', '_2nd', 'lambda_']
     """
     taken: Counter = Counter()
-    out = []
+    out: dict[str, None] = {}
     for name in names:
         symbol = re.sub(r"\W+", "_", str(name)).strip("_") or "x"
-        symbol = f"{'_' * symbol[0].isdigit()}{symbol}{'_' * keyword.iskeyword(symbol)}"
-        taken[symbol] += 1
-        out.append(symbol if taken[symbol] == 1 else f"{symbol}_{taken[symbol]}")
-    return out
+        symbol = free = f"{'_' * symbol[0].isdigit()}{symbol}{'_' * keyword.iskeyword(symbol)}"
+        while free in out:
+            taken[symbol] += 1
+            free = f"{symbol}_{taken[symbol] + 1}"
+        out[free] = None
+    return list(out)

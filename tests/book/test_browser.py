@@ -73,7 +73,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
     shutil.copytree(ROOT / "notebooks", project / "notebooks")
     for name in CONTROLS:
         make_tiny(project / "notebooks" / f"{name}.py")
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt", "requirements.lock"):
         shutil.copy(ROOT / name, project)
     python = project / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
@@ -269,6 +269,7 @@ TRAPS = {
     + html.escape("<img/src=x/onerror=window.sprung=1>")
     + r"}$</td></tr></table>": False,
     pd.DataFrame({"a": [LIVE, 2]})._repr_html_(): False,
+    pd.DataFrame({LIVE: [1, 2]}, index=[LIVE, "b"])._repr_html_(): False,
     r"<p id='link'>$\href{javascript:window.sprung=1}{click}$</p>": False,
     LIVE: True,
     "<img src='data:,no' onerror='window.sprung = 1'>": True,
@@ -282,10 +283,11 @@ TRAPS = {
 
 def test_nothing_on_a_page_runs_or_leaves_the_machine(tmp_path: Path, browser: Browser):
     """Each trap is an output of a notebook, and its formula stands in the prose, too; the page is opened, and
-    a link on it pressed."""
-    metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.new_record({}, seed=0, seconds=0.0)
+    a link on it pressed. Title, parameters, results and the error of the run are hostile as well."""
+    metrics = {"status": "failed", "error": LIVE, "scale": "tiny", "results": {LIVE: LIVE}}
+    metrics |= runner.new_record({LIVE: 1, "name": LIVE}, seed=0, seconds=0.0)
     source = tmp_path / "00_trap.py"
-    source.write_text("# %% [markdown]\n# # A trap\n")
+    source.write_text(f"# %% [markdown]\n# # A trap {LIVE}\n#\n# **Claim.** None {LIVE}.\n")
     for number, (trap, stopped) in enumerate(TRAPS.items()):
         output = nbformat.v4.new_output("display_data", data={"text/html": trap})
         formula = html.unescape("".join(re.findall(r"\$.*\$", trap)))
@@ -306,3 +308,10 @@ def test_nothing_on_a_page_runs_or_leaves_the_machine(tmp_path: Path, browser: B
         assert browser.evaluate("typeof window.sprung") == "undefined", trap
         assert bool(browser.blocked) == stopped, (trap, browser.blocked)
         assert stays_here(browser), (trap, browser.requests)
+    book = tmp_path / "book"
+    shutil.copytree(folder, book / "00_trap")
+    runner.atomic_write(book / "00_trap" / "metrics.json", runner.to_json(metrics))
+    browser.open(pages.bind(book, [source]).as_uri())
+    browser.click("document.querySelector('#query')")
+    browser.type("trap script")
+    assert browser.evaluate("typeof window.sprung") == "undefined" and stays_here(browser)

@@ -57,6 +57,22 @@ def test_a_student_copy_stops_at_its_first_exercise(nsr_command, tmp_path: Path)
     assert error.startswith(f"Cell {first + 2} failed")  # one more: Papermill's cell with the parameters
 
 
+def test_what_a_student_wrote_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture):
+    (place,) = classroom.write("student", "12", folder=tmp_path)
+    copy = nbformat.read(place, as_version=4)
+    copy.cells[3].outputs = [nbformat.v4.new_output("stream", text="executed")]  # nobody typed this
+    nbformat.write(copy, place)
+    fresh = place.read_bytes()
+    assert classroom.write("student", "12", folder=tmp_path) == [place] and place.read_bytes() != fresh
+    copy.cells[-1].source += "\nmy_answer = 42"
+    nbformat.write(copy, place)
+    mine = place.read_bytes()
+    assert classroom.write("student", "12", folder=tmp_path) == [] and place.read_bytes() == mine
+    assert "left alone" in capsys.readouterr().out.splitlines()[-1]
+    place.write_text("half a file")
+    assert classroom.write("student", "12", folder=tmp_path) == [] and place.read_text() == "half a file"
+
+
 def test_the_teacher_copy_has_a_plan_and_all_solutions(nsr_command, tmp_path: Path):
     done = nsr_command("teacher", "12", "--to", str(tmp_path), NSR_OUTPUTS=str(tmp_path))
     assert done.returncode == 0, done.stderr

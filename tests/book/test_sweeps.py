@@ -4,15 +4,21 @@ point one more try."""
 import contextlib
 import json
 import os
+import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 import pandas as pd
 import psutil
 import pytest
 from conftest import ROOT
+from distributed import Client
+from distributed.security import Security
 from test_runner import HEAD, gone, leftovers, wait_for
 
 from nsr.__main__ import main
@@ -158,6 +164,7 @@ def test_other_requests_that_make_no_sense(project: Path, capsys: pytest.Capture
         (path, "--scale", "huge"): "tiny, laptop, paper",
         (path, "--workers", "0"): "at least one worker",
         (path, "--scheduler", "here"): "No Dask scheduler answers at here",
+        (path, "--scheduler", "tls://127.0.0.1:1"): "tls://127.0.0.1:1 asks for certificates",
         (path, "--only", "size", "9"): "no point with size = 9. It has size: 1",
         (path, "--only", "colour", "red"): "no point with colour = red",
     }.items():
@@ -364,20 +371,39 @@ def test_a_worker_killed_in_the_middle_of_a_point_costs_nothing_but_that_try(pro
     assert not leftovers(project)
 
 
-def test_workers_of_our_own_have_one_thread_and_are_seen_by_this_machine_alone():
-    def listening() -> set[str]:
-        family = [psutil.Process(), *psutil.Process().children(recursive=True)]
-        return {
-            link.laddr.ip
-            for one in family
-            for link in one.net_connections()
-            if link.status == psutil.CONN_LISTEN
-        }
+def test_workers_of_our_own_have_one_thread_and_run_nothing_for_anybody_else():
+    """They are seen by this machine alone, and whoever on it lacks the certificate is refused at every port:
+    one without TLS, one without a certificate, and one with a certificate of another sweep."""
+    others = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    others.check_hostname, others.verify_mode = False, ssl.CERT_NONE
+    strange = Security.temporary().get_connection_args("client")["ssl_context"]
+    strange.check_hostname, strange.verify_mode = False, ssl.CERT_NONE
+
+    def answer(address: tuple[str, int], context: ssl.SSLContext) -> bytes:
+        with socket.create_connection(address, timeout=60) as plain, context.wrap_socket(plain) as line:
+            return line.recv(1)
 
     with sweeps._client(1, None) as client:
         assert list(client.nthreads().values()) == [1]
-        assert listening() == {"127.0.0.1"}
         assert client.run(os.getenv, "NUMBA_NUM_THREADS").popitem()[1].isdecimal()
+        family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        links = [link for one in family for link in one.net_connections()]
+        listening = {link.laddr for link in links if link.status == psutil.CONN_LISTEN}
+        assert {address.ip for address in listening} == {"127.0.0.1"}
+        ((worker, about),) = client.scheduler_info()["workers"].items()
+        guarded = {
+            int(place.rpartition(":")[2]) for place in (client.scheduler.address, worker, about["nanny"])
+        }
+        with pytest.raises(OSError):
+            Client(client.scheduler.address.replace("tls:", "tcp:"), timeout=5)
+        for address in listening:
+            if address.port in guarded:
+                for context in (others, strange):
+                    with pytest.raises(OSError):  # a reset, or TLS saying that a certificate is required
+                        answer(address, context)
+            else:  # where the dashboard would be
+                with pytest.raises(HTTPError, match="404"):
+                    urlopen(f"http://127.0.0.1:{address.port}/health", timeout=60)
 
 
 def test_a_worker_that_would_write_elsewhere_refuses(project: Path, monkeypatch: pytest.MonkeyPatch):

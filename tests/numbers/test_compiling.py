@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,23 @@ def test_nothing_in_a_refused_folder_is_executed_and_the_answer_is_the_same(tmp_
     last = run()
     assert last.stdout == "5.0\n" and not sprung.exists()
     assert "compiled again in every session" in last.stderr and last.stderr.count("RuntimeWarning") == 1
+
+
+@unix
+def test_folders_of_other_versions_go_when_nobody_has_used_them_for_a_week(tmp_path: Path):
+    now = time.time()
+    ages = {"numba-mine": 30, "numba-recent": 6, "numba-old": 8, "numba-strange": 30, "notes": 30}
+    for name in ages:
+        (tmp_path / name / "inside").mkdir(parents=True)
+    (tmp_path / "numba-strange").chmod(0o777)  # not made by us: it is none of our business
+    (tmp_path / "numba-link").symlink_to(tmp_path / "notes")
+    for name, days in ages.items():
+        os.utime(tmp_path / name, (now - days * 86400,) * 2)
+    os.utime(tmp_path / "numba-link", (now - 30 * 86400,) * 2, follow_symlinks=False)
+    compiling.remove_unused(tmp_path / "numba-mine")
+    assert {path.name for path in tmp_path.iterdir()} == {*ages, "numba-link"} - {"numba-old"}
+    assert (tmp_path / "notes" / "inside").exists() and (tmp_path / "numba-mine" / "inside").exists()
+    assert (tmp_path / "numba-mine").stat().st_mtime > now - 60
 
 
 def test_every_compiled_function_follows_the_one_rule():

@@ -237,6 +237,13 @@ LINE = [1.0, 2.0, 4.0, 3.0]
         (GOOD, np.array(LINE) * 1e200, "y goes from 1e.200 to 4e.200: too large to be squared"),
         (GOOD, np.array(LINE) * 1e-200, "too close to be squared"),
         (GOOD, np.array(LINE) * 1j, "y must be real"),
+        (np.ma.masked_equal(GOOD.to_numpy(), 3.0), LINE, "X has 1 masked value: it is missing"),
+        (list(np.ma.masked_equal(GOOD.to_numpy(), 3.0)), LINE, "X has 1 masked value: it is missing"),
+        (GOOD, np.ma.masked_less(LINE, 3), "y has 2 masked values: they are missing"),
+        (GOOD.assign(a=pd.period_range("2026-01", periods=4, freq="M")), LINE, "Column a of X holds dates"),
+        (GOOD, pd.period_range("2026-01", periods=4, freq="M"), "y holds dates"),
+        ([[10**400, 1], [2, 3], [4, 6], [5, 1]], LINE, "Column x1 of X holds an integer that is too large"),
+        (GOOD, [1, 2, 3, -(10**400)], "y holds an integer that is too large"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

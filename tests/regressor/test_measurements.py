@@ -3,6 +3,9 @@ its formula printed."""
 
 import io
 import math
+import os
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsr.__main__ import main
-from nsr.regressor.measurements import read_measurements, split
-from nsr.regressor.tables import TableError
+from nsr.regressor.measurements import LARGEST, read_measurements, split
+from nsr.regressor.tables import TableError, symbols_for
 
 names = st.lists(
     st.text("abcxyz_", min_size=1, max_size=5).filter(lambda n: n not in ("nan", "na")),
@@ -55,6 +58,55 @@ def test_what_is_no_table_is_refused(tmp_path, content, sentence):
     file = tmp_path / "some.csv"
     file.write_bytes(content)
     with pytest.raises(TableError, match=sentence):
+        read_measurements(file)
+
+
+def test_what_is_no_file_is_refused_before_it_is_opened(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")  # whoever opens it waits for a writer
+    for place in (tmp_path, tmp_path / "pipe.csv", Path("/dev/zero")):
+        with pytest.raises(TableError, match="a folder, a pipe or a device"):
+            read_measurements(place)
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read_whole(tmp_path):
+    with open(tmp_path / "large.csv", "wb") as file:
+        file.truncate(LARGEST + 1)  # all holes: it takes no room on the disk
+    with pytest.raises(TableError, match="more than 200 MB"):
+        read_measurements(tmp_path / "large.csv")
+
+
+def test_a_row_ends_where_the_line_ends_and_nowhere_else(tmp_path):
+    file = tmp_path / "odd.csv"
+    file.write_bytes('who,a\r\none\u2028two,1\r\n"three\x85\x1cfour\n",2\r\n'.encode())
+    table = read_measurements(file)
+    assert table["who"].tolist() == ["one\u2028two", "three\x85\x1cfour\n"] and table["a"].tolist() == [
+        1.0,
+        2.0,
+    ]
+
+
+def test_ten_thousand_columns_are_looked_at_once_each(tmp_path):
+    """Each entry is read a few times at most, which is counted, and a message stays one that can be read."""
+    names, steps = [f"column {i}" for i in range(10_000)], 0
+    file = tmp_path / "wide.csv"
+    file.write_text("\n".join(",".join(row) for row in [names, ["1"] * 10_000, ["2"] * 10_000]))
+
+    def count(*_) -> None:
+        nonlocal steps
+        steps += 1
+
+    sys.setprofile(count)
+    try:
+        table = read_measurements(file)
+    finally:
+        sys.setprofile(None)
+    assert table.shape == (2, 10_000) and steps < 100 * table.size
+    assert len(set(symbols_for([*names, *(name.replace(" ", "_") for name in names)]))) == 20_000
+    with pytest.raises(TableError) as refused:
+        split(table, "ψ")
+    assert len(str(refused.value)) < 5000
+    with pytest.raises(TableError, match="two columns named 'column 7'"):
+        file.write_text(f"{','.join([*names, 'column 7'])}\n{','.join(['1'] * 10_001)}")
         read_measurements(file)
 
 
