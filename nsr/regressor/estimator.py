@@ -13,6 +13,7 @@ import re
 import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,11 +33,13 @@ from nsr.numbers.evaluation import evaluate
 from nsr.regressor.judging import CLOSE, SAMPLE, UNTOLD, Found, digits_for, judged, rounded, sample_of
 from nsr.regressor.tables import check_table, default_names, symbols_for
 from nsr.regressor.warming import warm_up
+from nsr.search import plain_forms
 from nsr.search.deadline import Deadline
 from nsr.search.engine import Budget, Strategy
 from nsr.search.model_selection import by_length, description_length, pareto, price_of_a_constant, promising
 from nsr.search.oracle import NOISE, Candidate, Oracle
 from nsr.search.pruning import plainer, pruned
+from nsr.search.strategies.local import LocalSearch
 from nsr.search.subsampling import solve_bagged
 
 if TYPE_CHECKING:
@@ -50,6 +53,7 @@ BEAM_SIZES = {"beam": 50, "tpsr": 1, "gvs+tpsr": 1}
 NETWORKS = {"plain": ("laptop/full", "laptop/nesymres"), "gvs": ("laptop/full-gvs", "laptop/gvs")}
 LISTED = 100  # candidates in equations_: so many of the best fits and of the shortest descriptions
 PLAINER = 5  # of the latter are tried with fewer constants and functions
+EXACT = "a plain form fits exactly"
 SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
 
 
@@ -194,6 +198,13 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         units, rows = Units.of(X, y), sample_of(X, y, max(SAMPLE, self.n_bags * self.bag_size), seed)
         own = Problem(X[rows], y[rows], name="data", floor=rounding_floor(y))  # in the user's units
         problem = units.problem(own)
+        oracle, plain = Oracle(problem), _plain_forms(own, problem, units, deadline)
+        yardsticks = oracle.verify([("C",), _line(X.shape[1])], note="yardstick")
+        if any(1.0 - one.candidate.r2 <= NOISE for one in plain):
+            return [*(Found(c, *units.back(c.prefix, c.constants)) for c in yardsticks), *plain], EXACT
+        if isinstance(strategy, LocalSearch):
+            first = dict.fromkeys(template_of(one.candidate.prefix) for one in plain)
+            strategy = replace(strategy, first=(*strategy.first, *first))
         budget = None if self.max_time is None else Budget(seconds=max(1e-9, SEARCH_SHARE * deadline.left))
         (result,) = solve_bagged(
             [problem],
@@ -207,17 +218,15 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             progress="searching" if self.verbose else None,
             deadline=deadline,
         )
-        line = ("C",)
-        for name in VARIABLES[: X.shape[1]]:
-            line = ("add", "mul", "C", name, *line)
-        oracle = Oracle(problem)
-        yardsticks = oracle.verify([("C",), line], note="yardstick")
         listed = promising(result.candidates, LISTED, len(own.y), problem.floor)
-        plain = [plainer(c, oracle, deadline) for c in by_length(listed, len(own.y), problem.floor)[:PLAINER]]
-        candidates = list({c.prefix: c for c in [*yardsticks, *listed, *plain] if c.valid}.values())
+        shorter = [
+            plainer(c, oracle, deadline) for c in by_length(listed, len(own.y), problem.floor)[:PLAINER]
+        ]
+        candidates = list({c.prefix: c for c in [*yardsticks, *listed, *shorter] if c.valid}.values())
         found = [Found(c, *units.back(c.prefix, c.constants)) for c in candidates]
         return [
             *found,
+            *plain,
             *(Found(c, c.prefix, c.constants) for c in _in_own_units(units, candidates, own, deadline)),
         ], result.stopped
 
@@ -333,6 +342,29 @@ class NSRegressor(RegressorMixin, BaseEstimator):
 
     def _named(self, infix: str) -> str:
         return re.sub(r"\bx(\d+)\b", lambda match: self.symbols_[int(match[1]) - 1], infix)
+
+
+def _plain_forms(own: Problem, problem: Problem, units: Units, deadline: Deadline) -> list[Found]:
+    """The best plain forms: in the user's units, and if none of them is exact, with inner constants in those
+    of the search."""
+    found: list[Found] = []
+    same = Units((0.0,) * own.n_variables, (1.0,) * own.n_variables)
+    for given, measured_in, forms in (
+        (own, same, plain_forms.linear_forms),
+        (problem, units, plain_forms.curved_forms),
+    ):
+        if not any(1.0 - one.candidate.r2 <= NOISE for one in found):
+            fitted = plain_forms.fitted(given, forms, deadline)
+            found += [Found(c, *measured_in.back(c.prefix, c.constants)) for c in fitted]
+    return found
+
+
+def _line(n_columns: int) -> Prefix:
+    """The straight line in all columns."""
+    line: Prefix = ("C",)
+    for name in VARIABLES[:n_columns]:
+        line = ("add", "mul", "C", name, *line)
+    return line
 
 
 def _in_own_units(

@@ -106,7 +106,8 @@ class LocalSearch:
     verified per round, at most `completions` of them written by the network; `max_operators` bounds a
     template.  Ablations: `start="random"`, `guided=False` (no network at all with both), `families=False`
     (constants stay where the network put them, edits add none), `robust=False` (families are chosen by R²
-    itself), fewer `kinds`, `completions=0`.  `watch` is called with a `Round` after each one.
+    itself), fewer `kinds`, `completions=0`.  `first` are expressions that are verified before the network is
+    asked.  `watch` is called with a `Round` after each one.
     """
 
     beam_size: int = 5
@@ -122,6 +123,7 @@ class LocalSearch:
     starts: int = 2
     price: float = PRICE
     robust: bool = True
+    first: tuple[Prefix, ...] = ()
     watch: Callable[[Round], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -158,6 +160,8 @@ class LocalSearch:
     # -------------------------------------------------------------------------------------------------------------- start
 
     def begin(self, book: Book, view: View, rng: np.random.Generator) -> Generator[Any, Any, None]:
+        if self.first:
+            yield from book.verify(self.first, note="first")
         if self.start == "beam":
             hypotheses = yield Complete((), self.beam_size)
             yield from book.verify([h.prefix for h in hypotheses], [h.log_prob for h in hypotheses], "beam")
