@@ -9,6 +9,7 @@ to all.
 from __future__ import annotations
 
 import math
+import numbers
 import re
 import time
 import warnings
@@ -26,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from nsr.data.problems import Problem, rounding_floor
 from nsr.data.rescaling import Units
 from nsr.formulas.equivalence import canonical, template_of
-from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix
+from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Valued
 from nsr.formulas.notation import to_infix, to_latex, to_sympy
 from nsr.network.checkpoints import Trained, load, load_folder
 from nsr.numbers.evaluation import evaluate
@@ -67,22 +68,25 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     beam_size     beam of a strategy that is given by name; None: the size that our comparison gave it
     n_bags        searches on different sub-samples of at most `bag_size` rows; all candidates are judged on
                   all rows
-    columns       when X has more columns than the network has variables: "forest" (impurity importance in
-                  extremely randomised trees, which sees interactions), "mutual_info" (each column alone), or
-                  the columns to use, by name or number
+    columns       which columns the network gets to see when X has more than it has variables: "forest"
+                  (impurity importance in extremely randomised trees, which sees interactions), "mutual_info"
+                  (each column alone), or the columns to use, by name or number. Plain forms
+                  (nsr.search.plain_forms) are tried in ten columns
     selection     which candidate is the answer: "short" (the shortest description: the fit weighed against
                   the formula's length) or "r2" (the best fit, for data without noise)
     max_time      seconds for the whole fit, four fifths of them for the search; None: until the strategy ends
                   by itself. What has to be compiled at the first use on a machine is not counted
     random_state  a number makes the fit repeatable (as long as max_time is not what ends it)
+    verbose       show a line of progress during the search
 
     After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, constants
     fitted, r2 on the rows given, novel = its template is not in the network's training set); `pareto_front_`,
     those that no shorter one beats; `formula_`, the answer as text; `columns_`, the columns that were
-    searched in. Formulas are in the units of X and y, with as many digits as they need to have the values of
-    `predict` on the rows given, to a millionth of the spread of y (six at least); digits of a constant that
-    are lost in the noise are dropped from both. Where a formula has no finite value, `predict` returns the
-    mean of y and warns.
+    searched in, those of the network first; `stopped_`, what ended the search before its own end ("budget of
+    8 seconds spent", "interrupted", "a plain form fits exactly"), or nothing. Formulas are in the units of X
+    and y, with as many digits as they need to have the values of `predict` on the rows given, to a millionth
+    of the spread of y (six at least); digits of a constant that are lost in the noise are dropped from both.
+    Where a formula has no finite value, `predict` returns the mean of y and warns.
 
     >>> NSRegressor(strategy="tpsr", max_time=60)
     NSRegressor(max_time=60, strategy='tpsr')
@@ -142,17 +146,25 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         candidates, stopped = self._search(X, y, strategy, trained, seed, deadline)
         self.search_time_ = time.perf_counter() - started
         self._tabulate(candidates, X, y, trained, deadline)
+        self.stopped_ = stopped
         if "seconds" in stopped:
             self._warn_of_a_line(y)
+        if stopped == "interrupted":
+            warnings.warn(
+                f"The search was interrupted after {self.search_time_:.0f} seconds; the answer is the best formula until then.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return self
 
     def _check_parameters(self) -> None:
         if self.selection not in ("short", "r2"):
             raise ValueError(f"selection is {self.selection!r}; choose 'short' or 'r2'.")
         for name, least in (("beam_size", 1), ("n_bags", 1), ("bag_size", 2)):
-            if getattr(self, name) is not None and getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least {least}.")
-        if self.max_time is not None and self.max_time <= 0:
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, numbers.Integral) and value >= least):
+                raise ValueError(f"{name} is {value!r}; it must be a whole number, at least {least}.")
+        if self.max_time is not None and not (isinstance(self.max_time, numbers.Real) and self.max_time > 0):
             raise ValueError(
                 f"max_time is {self.max_time!r}; it must be a number of seconds, or None for no limit."
             )
@@ -161,7 +173,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         return self.weights if self.weights != "auto" else default_weights(strategy)
 
     def _chosen(self, X: np.ndarray, y: np.ndarray, names: list[str], room: int, seed: int) -> list[int]:
-        """Numbers of the columns that the network gets to see, in their order."""
+        """Numbers of the columns that are searched in: first those that the network gets to see, in their
+        order, then those that only plain forms have room for."""
         if not isinstance(self.columns, str):
             missing = [
                 c for c in self.columns if c not in names and not (isinstance(c, int) and 0 <= c < len(names))
@@ -182,7 +195,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             return list(range(X.shape[1]))
         rows = sample_of(X, y, SAMPLE, seed)
         importance = column_importance(X[rows], y[rows], self.columns, seed)
-        return sorted(np.argsort(-importance, kind="stable")[:room].tolist())
+        order = np.argsort(-importance, kind="stable").tolist()
+        return sorted(order[:room]) + sorted(order[room : len(VARIABLES)])
 
     def _search(
         self,
@@ -197,9 +211,12 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         ended early."""
         units, rows = Units.of(X, y), sample_of(X, y, max(SAMPLE, self.n_bags * self.bag_size), seed)
         own = Problem(X[rows], y[rows], name="data", floor=rounding_floor(y))  # in the user's units
-        problem = units.problem(own)
+        whole = units.problem(own)
+        problem, room = whole, trained.vocabulary.n_variables
+        if room < X.shape[1]:  # the network cannot see all columns
+            problem = Problem(whole.X[:, :room], whole.y, whole.name, floor=whole.floor)
         oracle, plain = Oracle(problem), _plain_forms(own, problem, units, deadline)
-        yardsticks = oracle.verify([("C",), _line(X.shape[1])], note="yardstick")
+        yardsticks = Oracle(whole).verify([("C",), _line(X.shape[1])], note="yardstick")
         if any(1.0 - one.candidate.r2 <= NOISE for one in plain):
             return [*(Found(c, *units.back(c.prefix, c.constants)) for c in yardsticks), *plain], EXACT
         if isinstance(strategy, LocalSearch):
@@ -271,7 +288,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         for row in sorted(rows, key=key):
             different.setdefault(row.pop("same"), row)
         rows = list(different.values())
-        self._formulas: list[tuple[Prefix, tuple[float, ...]]] = [row.pop("formula") for row in rows]
+        self._formulas: list[Valued] = [row.pop("formula") for row in rows]
         self._digits: list[int | None] = [row.pop("digits") for row in rows]
         self.equations_: pd.DataFrame = pd.DataFrame(rows)
         self.pareto_front_: pd.DataFrame = self.equations_.iloc[
@@ -301,9 +318,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         check_table(X, None)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        values = evaluate(
-            self._formulas[row][0], np.ascontiguousarray(X[:, self._indices]), self._formulas[row][1]
-        )
+        prefix, constants = self._formula(row)
+        values = evaluate(prefix, np.ascontiguousarray(X[:, self._indices]), constants)
         wrong = ~np.isfinite(values)
         if wrong.any():
             warnings.warn(
@@ -314,12 +330,18 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             values[wrong] = self.y_mean_
         return values
 
+    def _formula(self, row: int) -> Valued:
+        """The formula in a row of `equations_`."""
+        check_is_fitted(self)
+        if not (isinstance(row, numbers.Integral) and 0 <= row < len(self._formulas)):
+            raise ValueError(f"row is {row!r}; equations_ has the rows 0 to {len(self._formulas) - 1}.")
+        return self._formulas[row]
+
     def sympy(self, row: int = 0) -> sympy.Expr:
         """The answer (or another row of `equations_`) as a sympy expression in the names of the columns."""
         import sympy
 
-        check_is_fitted(self)
-        expression = to_sympy(*self._formulas[row])
+        expression = to_sympy(*self._formula(row))
         return expression.xreplace(
             {
                 sympy.Symbol(old, real=True): sympy.Symbol(new, real=True)
@@ -330,14 +352,12 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     def latex(self, row: int = 0, digits: int | None = None) -> str:
         """The answer (or another row of `equations_`) as LaTeX, with the digits of `equations_` unless told
         otherwise."""
-        check_is_fitted(self)
-        text = to_latex(*self._formulas[row], digits=self._digits[row] if digits is None else digits)
+        text = to_latex(*self._formula(row), digits=self._digits[row] if digits is None else digits)
         return re.sub(r"x_\{(\d+)\}", lambda match: _latex_name(self.symbols_[int(match[1]) - 1]), text)
 
     def text(self, row: int = 0, digits: int | None = None) -> str:
         """The answer (or another row of `equations_`) as infix text, with all digits unless told otherwise."""
-        check_is_fitted(self)
-        prefix, constants = self._formulas[row]
+        prefix, constants = self._formula(row)
         return self._named(to_infix(prefix, constants or None, digits=digits))
 
     def _named(self, infix: str) -> str:

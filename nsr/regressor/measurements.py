@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsr.book.spelling import refuse_unknown
-from nsr.regressor.tables import TableError
+from nsr.regressor.tables import TableError, _is_number, default_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,7 +28,10 @@ def read_measurements(path: Path | str) -> pd.DataFrame:
 
     file = Path(path)
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        data = file.read_bytes()
+        text = data.decode(
+            "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+        )
     except UnicodeDecodeError:
         raise TableError(f"{file.name} is no text. Save the table as CSV, in UTF-8.") from None
     except OSError as error:
@@ -40,14 +44,19 @@ def read_measurements(path: Path | str) -> pd.DataFrame:
         raise TableError(f"{file.name} is no table ({error}).") from None
     if len(rows) < 2:
         raise TableError(
-            f"{file.name} has {len(rows)} rows. The first line names the columns, and each further one is a measurement."
+            f"{file.name} has {len(rows)} row{'s' * (len(rows) != 1)}. The first line names the columns, and each further one is a measurement."
         )
     wrong = next((i for i, row in enumerate(rows) if len(row) != len(rows[0])), None)
     if wrong is not None:
         raise TableError(
-            f"Line {wrong + 1} of {file.name} has {len(rows[wrong])} entries, the first has {len(rows[0])}."
+            f"Line {wrong + 1} of {file.name} has {len(rows[wrong])} {'entry' if len(rows[wrong]) == 1 else 'entries'}, the first has {len(rows[0])}."
         )
     names = [name.strip() for name in rows[0]]
+    if all(_is_number(name if separator == "," else name.replace(",", ".")) for name in names):
+        raise TableError(
+            f"{file.name} has no names of columns: its first line is {separator.join(names)[:60]}. Write a line of names above it, for instance "
+            f"{separator.join(default_names(len(names)))[:60]}."
+        )
     double = next((name for name in names if names.count(name) > 1), None)
     if double is not None:
         raise TableError(f"{file.name} has two columns named {double!r}. Rename one.")

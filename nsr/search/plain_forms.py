@@ -389,7 +389,8 @@ def polynomials(X: np.ndarray, y: np.ndarray) -> Iterator[Sum]:
                     for i, value in zip(used, c)
                 }
                 offset = values.pop((0,) * len(columns), 0.0)
-                parts = tuple((value, _monomial(columns, e)) for e, value in values.items())
+                ordered = sorted(values, key=lambda e: (sum(e), [-n for n in e]))
+                parts = tuple((values[e], _monomial(columns, e)) for e in ordered)
                 yield Sum(target.name, offset, parts, left)
                 break
 

@@ -185,12 +185,27 @@ def test_more_columns_than_variables(criterion):
     y = X[:, 7] + 2 * X[:, 2]
     assert set(np.argsort(column_importance(X, y, criterion, 0))[-2:]) == {2, 7}
     model = small(columns=criterion).fit(X, y)
-    assert len(model.columns_) == 5 and {"x3", "x8"} <= set(model.columns_)
+    # the network sees the first five
+    assert len(model.columns_) == 9 and {"x3", "x8"} <= set(model.columns_[:5])
     assert model.score(X, y) > 0.99
     by_hand = small(columns=["x8", "x3"]).fit(pd.DataFrame(X, columns=[f"x{i + 1}" for i in range(9)]), y)
     assert by_hand.columns_ == ["x3", "x8"] and by_hand.predict(
         pd.DataFrame(X, columns=by_hand.feature_names_in_)
     ).shape == (200,)
+
+
+def test_a_law_of_more_columns_than_the_network_has_variables():
+    X = np.random.default_rng(4).uniform(1, 3, (120, 8))
+    y = X[:, 0] * X[:, 1] * np.sqrt(X[:, 7]) * X[:, 3] / (X[:, 4] * X[:, 5] ** 2)
+    model = small().fit(X, y)
+    assert model.formula_ == "x1*x2*x4*sqrt(x8)/(x5*x6**2)" and np.allclose(model.predict(X), y)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 10), (1, 20), (10, 200)])
+def test_half_of_a_harmonic_mean(low, high):
+    X = np.random.default_rng(0).uniform(low, high, (100, 2))
+    model = small().fit(X, X[:, 0] * X[:, 1] / (X[:, 0] + X[:, 1]))
+    assert model.formula_ in ("x1*x2/(x1 + x2)", "x1*x2/(x2 + x1)")
 
 
 GOOD = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": [0.0, 1.0, 0.0, 2.0]})
@@ -251,6 +266,8 @@ def test_bad_tables_get_a_sentence(X, y, message):
         ({"strategy": "magic"}, "no strategy 'magic'"),
         ({"selection": "best"}, "choose 'short' or 'r2'"),
         ({"max_time": -1}, "number of seconds"),
+        ({"max_time": "10"}, "max_time is '10'; it must be a number of seconds"),
+        ({"n_bags": "3"}, "n_bags is '3'; it must be a whole number"),
         ({"columns": "all"}, "choose 'forest', 'mutual_info'"),
         ({"columns": ["c"]}, "X has no column 'c'"),
         ({"n_bags": 0}, "at least 1"),
@@ -259,6 +276,41 @@ def test_bad_tables_get_a_sentence(X, y, message):
 def test_bad_parameters_get_a_sentence(options, message):
     with pytest.raises(ValueError, match=message):
         small(**options).fit(GOOD, LINE)
+
+
+@pytest.mark.parametrize("row", [9999, -1, "a"])
+def test_a_row_that_is_not_there_gets_a_sentence(row):
+    model = small().fit(GOOD, LINE)
+    for answer in (lambda: model.predict(GOOD, row), lambda: model.latex(row), lambda: model.text(row)):
+        with pytest.raises(ValueError, match="equations_ has the rows 0 to"):
+            answer()
+
+
+class Interrupted:
+    """A search in which somebody presses Ctrl-C after a second expression."""
+
+    name = "interrupted"
+
+    def search(self, view, rng):
+        yield Verify((("x1",),))
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_search_says_so_and_keeps_what_it_has():
+    X = np.random.default_rng(0).uniform(1, 2, (30, 2))
+    noisy = X[:, 0] + 0.01 * np.random.default_rng(1).standard_normal(30)
+    with pytest.warns(RuntimeWarning, match="was interrupted after"):
+        model = small(strategy=Interrupted()).fit(X, noisy)
+    assert model.stopped_ == "interrupted" and model.score(X, noisy) > 0.9
+
+
+def test_linear_data_are_answered_with_a_plain_line():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(0, 5, (60, 3))
+    model = small().fit(X, 2 * X[:, 0] + X[:, 1])
+    assert model.formula_ == "2*x1 + x2" and model.stopped_ == "a plain form fits exactly"
+    X = rng.uniform(0, 5, (5000, 3))  # the third column does not matter
+    assert "x3" not in small().fit(X, 2 * X[:, 0] + X[:, 1] + rng.standard_normal(5000)).formula_
 
 
 def test_missing_network_says_what_to_do():
