@@ -31,7 +31,18 @@ from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Valued
 from nsr.formulas.notation import to_infix, to_latex, to_sympy
 from nsr.network.checkpoints import Trained, load, load_folder
 from nsr.numbers.evaluation import evaluate
-from nsr.regressor.judging import CLOSE, SAMPLE, UNTOLD, Found, digits_for, judged, rounded, sample_of
+from nsr.regressor.judging import (
+    CLOSE,
+    SAMPLE,
+    UNTOLD,
+    Found,
+    beyond,
+    digits_for,
+    judged,
+    price_of_digits,
+    rounded,
+    sample_of,
+)
 from nsr.regressor.tables import check_table, default_names, symbols_for
 from nsr.regressor.warming import warm_up
 from nsr.search import plain_forms
@@ -83,8 +94,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     fitted, r2 on the rows given, novel = its template is not in the network's training set); `pareto_front_`,
     those that no shorter one beats; `formula_`, the answer as text; `columns_`, the columns that were
     searched in, those of the network first; `stopped_`, what ended the search before its own end ("budget of
-    8 seconds spent", "interrupted", "a plain form fits exactly"), or nothing. Formulas are in the units of X
-    and y, with as many digits as they need to have the values of `predict` on the rows given, to a millionth
+    8 seconds spent", "interrupted", "a plain form fits exactly"), or nothing; `beyond_`, the columns
+    below or above whose data, by a tenth of their range, the answer has no value or an absurd one. Formulas
+    are in the units of X and y, with as many digits as they need to have the values of `predict` on the rows given, to a millionth
     of the spread of y (six at least); digits of a constant that are lost in the noise are dropped from both.
     Where a formula has no finite value, `predict` returns the mean of y and warns.
 
@@ -257,22 +269,18 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         some = X[sample_of(X, y, SAMPLE, 0)]
         for (c, prefix, constants), r2 in judged(found, X, y, self.selection, deadline):
             if r2 > -np.inf:
-                constants = rounded(
-                    constants,
-                    digits_for(
-                        prefix, constants, some, UNTOLD * math.sqrt(max(0.0, 1.0 - r2)) * float(y.std())
-                    ),
-                )
+                noise = math.sqrt(max(0.0, 1.0 - r2)) * float(y.std())
+                constants = rounded(constants, digits_for(prefix, constants, some, UNTOLD * noise))
                 searched, digits = c.note != "yardstick", digits_for(prefix, constants, some, CLOSE * spread)
+                price = price_of_digits(prefix, constants, some)
                 rows.append(
                     {
                         "complexity": len(prefix),
                         "constants": len(c.constants),
                         "r2": r2,
                         "novel": searched and template_of(c.prefix) not in trained.templates,
-                        "description_length": description_length(
-                            r2, len(y), len(c.prefix), len(c.constants), floor
-                        ),
+                        "description_length": price
+                        + description_length(r2, len(y), len(c.prefix), len(c.constants), floor),
                         "equation": self._named(to_infix(prefix, constants or None, digits=digits)),
                         "source": "search" if searched else "yardstick",
                         "formula": (prefix, constants),
@@ -295,6 +303,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             pareto(self.equations_["complexity"].tolist(), self.equations_["r2"].tolist())
         ]
         self.formula_: str = self.equations_["equation"].iloc[0]
+        self.beyond_ = [(self.columns_[j], side) for j, side in beyond(*self._formulas[0], some)]
 
     def _warn_of_a_line(self, y: np.ndarray) -> None:
         """Say so if the time limit ended the search and its answer is a mere line or constant, unless that is

@@ -3,6 +3,7 @@ printed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from nsr.data.problems import rounding_floor
 from nsr.formulas.expressions import Prefix
-from nsr.numbers.evaluation import evaluate, fit_constants, r2_score
+from nsr.numbers.evaluation import evaluate, fit_constants, gradient, r2_score
 from nsr.search.deadline import Deadline
 from nsr.search.model_selection import description_length
 from nsr.search.oracle import NOISE, Candidate
@@ -23,6 +24,11 @@ CLOSE = 1e-6
 # of the residual's deviation: digits of a constant that change less than that say nothing about the data, and
 # are dropped
 UNTOLD = 1e-3
+SPARE = 2  # digits that a constant may need more than the values of its formula have, at no price
+BEYOND, FAR = (
+    0.1,
+    10.0,
+)  # how far outside the data a formula is looked at, and how far off it may be, in spreads
 
 
 class Found(NamedTuple):
@@ -99,6 +105,46 @@ def digits_for(prefix: Prefix, constants: Sequence[float], X: np.ndarray, close:
             if np.all(off <= close):
                 return digits
     return None
+
+
+def price_of_digits(prefix: Prefix, constants: Sequence[float], X: np.ndarray) -> float:
+    """What constants cost, in nats, that need more digits than the values of the formula have: large terms
+    cancel. A constant c whose c·∂f/∂c is 10ⁿ times the spread of f needs n digits more, and each beyond the
+    second costs ln 10.
+
+    >>> X, large = np.linspace(1, 5, 50)[:, None], 0.5 / 0.0001234567**2
+    >>> price_of_digits(("mul", "C", "pow2", "x1"), (0.5,), X)
+    0.0
+    >>> price_of_digits(("sub", "C", "mul", "C", "cos", "mul", "C", "x1"), (large, large, 0.0001234567), X) > 20
+    True
+    """
+    if not constants:
+        return 0.0
+    with np.errstate(all="ignore"):
+        values, J = gradient(prefix, X, constants)  # (P,), (P, K)
+        digits = np.log10(np.abs(J * np.array(constants)).max(0) / np.ptp(values))  # (K,)
+    return float(np.sum(np.clip(np.nan_to_num(digits) - SPARE, 0.0, 17.0))) * math.log(10.0)
+
+
+def beyond(prefix: Prefix, constants: Sequence[float], X: np.ndarray) -> list[tuple[int, str]]:
+    """Where the formula has no value, or one that is far from all it has in the data, when a column of X
+    (P, D) goes a tenth of its range below or above what it has there; never down to 0 or less where it is
+    positive. Columns by their numbers.
+
+    >>> beyond(("log", "sub", "x1", "C"), (0.99,), np.linspace(1, 5, 50)[:, None])
+    [(0, 'below')]
+    """
+    inside, found = evaluate(prefix, X, constants), []
+    low, high = X.min(0), X.max(0)
+    middle, far = np.median(inside), FAR * np.ptp(inside)
+    for j, step in enumerate(BEYOND * (high - low)):
+        lowest = max(low[j] - step, low[j] / 2) if low[j] > 0 else low[j] - step
+        for side, edge in (("below", lowest), ("above", high[j] + step)):
+            moved = X.copy()
+            moved[:, j] = edge
+            if step > 0 and not np.all(np.abs(evaluate(prefix, moved, constants) - middle) <= far):
+                found.append((j, side))
+    return found
 
 
 def rounded(constants: Sequence[float], digits: int | None) -> tuple[float, ...]:

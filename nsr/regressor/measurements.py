@@ -132,6 +132,12 @@ def report(model: NSRegressor, target: str, X: pd.DataFrame, y: pd.Series) -> st
         lines.append(
             f"{'▶' if index == answer.name else ' '}  {row.complexity:>6}  {abs(row.r2) if row.r2 > -5e-7 else row.r2:.6f}  {row.equation}"
         )
+    if model.beyond_:
+        sides = ", ".join(
+            f"{side} the {'smallest' if side == 'below' else 'largest'} {column}"
+            for column, side in model.beyond_
+        )
+        lines += ["", f"Not to be used {sides}: it has no value there, or an absurd one."]
     return "\n".join(lines)
 
 

@@ -29,14 +29,14 @@ from nsr.numbers import fitting
 from nsr.numbers.evaluation import evaluate, fit_constants, r2_score
 from nsr.regressor import estimator, srbench, warming
 from nsr.regressor.estimator import column_importance, default_weights
-from nsr.regressor.judging import digits_for
+from nsr.regressor.judging import Found, digits_for
 from nsr.regressor.measurements import report
 from nsr.regressor.tables import TableError
 from nsr.regressor.warming import warm_up
 from nsr.search import oracle, subsampling
 from nsr.search.deadline import Deadline
 from nsr.search.model_selection import pareto
-from nsr.search.oracle import Verify
+from nsr.search.oracle import Candidate, Verify
 from nsr.search.strategies import GVS, BeamSearch, LocalSearch
 
 CANNOT_APPLY: dict[str, str] = {}  # checks of scikit-learn that NSRegressor does not pass, and why
@@ -311,6 +311,32 @@ def test_linear_data_are_answered_with_a_plain_line():
     assert model.formula_ == "2*x1 + x2" and model.stopped_ == "a plain form fits exactly"
     X = rng.uniform(0, 5, (5000, 3))  # the third column does not matter
     assert "x3" not in small().fit(X, 2 * X[:, 0] + X[:, 1] + rng.standard_normal(5000)).formula_
+
+
+def test_a_formula_that_ends_just_outside_the_data_says_so():
+    X = np.random.default_rng(3).uniform(1, 5, (80, 2))
+    model = small(strategy=Knows("add x1 log add C x2")).fit(X, X[:, 0] + np.log(X[:, 1] - 0.98))
+    assert model.beyond_ == [("x2", "below")]
+    assert "Not to be used below the smallest x2" in report(model, "y", X, X[:, 0])
+    assert small().fit(X, X[:, 0] * np.sqrt(X[:, 1])).beyond_ == []
+
+
+def test_constants_that_cancel_are_priced_by_their_digits():
+    """x²/2 as a cosine of a tiny argument is shorter than x²/2 beside a waste of tokens, and is not the
+    answer."""
+    X = np.random.default_rng(4).uniform(1, 5, (80, 1))
+    y, wave = 0.5 * X[:, 0] ** 2, ("add", "C", "mul", "C", "cos", "mul", "C", "x1")
+    model = small().fit(X, y)
+    fit = fit_constants(wave, X, y, starts=0, initial=(3.28e7, -3.28e7, 0.0001234567))
+    found = [
+        Found(Candidate(prefix, constants, 1.0, 0.0), prefix, constants)
+        for prefix, constants in (
+            (wave, fit.constants),
+            (("add", "mul", "C", "pow2", "x1", "log", "exp", "log", "C"), (0.5, 1.0)),
+        )
+    ]
+    model._tabulate(found, X, y, tiny_full(), Deadline(None))
+    assert 1 - r2_score(y, evaluate(wave, X, fit.constants)) < 1e-12 and "cos" not in model.formula_
 
 
 def test_missing_network_says_what_to_do():
