@@ -13,7 +13,7 @@ import numbers
 import re
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -31,6 +31,7 @@ from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Valued
 from nsr.formulas.notation import to_infix, to_latex, to_sympy
 from nsr.network.checkpoints import Trained, load, load_folder
 from nsr.numbers.evaluation import evaluate
+from nsr.regressor import exports
 from nsr.regressor.judging import (
     CLOSE,
     SAMPLE,
@@ -57,6 +58,7 @@ from nsr.search.subsampling import solve_bagged
 if TYPE_CHECKING:
     import pandas as pd
     import sympy
+    import torch
 
 DEFAULT_STRATEGY = "local"  # the best in our own comparison at equal candidates (chapters 09 and 13)
 # of strategies given by name; 5 for all others, as in that comparison
@@ -67,6 +69,10 @@ LISTED = 100  # candidates in equations_: so many of the best fits and of the sh
 PLAINER = 5  # of the latter are tried with fewer constants and functions
 EXACT = "a plain form fits exactly"
 SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
+
+
+# attributes of a fitted estimator that `to_json` writes besides the formulas
+_KEPT = "columns_ symbols_ _indices y_mean_ weights_ search_time_ stopped_ beyond_ n_features_in_".split()
 
 
 class NSRegressor(RegressorMixin, BaseEstimator):
@@ -263,8 +269,6 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self, found: list[Found], X: np.ndarray, y: np.ndarray, trained: Trained, deadline: Deadline
     ) -> None:
         """Everything about the candidates, in the user's units, the answer first."""
-        import pandas as pd
-
         rows, floor, spread = [], rounding_floor(y), float(np.ptp(y))
         some = X[sample_of(X, y, SAMPLE, 0)]
         for (c, prefix, constants), r2 in judged(found, X, y, self.selection, deadline):
@@ -298,12 +302,18 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         rows = list(different.values())
         self._formulas: list[Valued] = [row.pop("formula") for row in rows]
         self._digits: list[int | None] = [row.pop("digits") for row in rows]
+        self._list(rows)
+        self.beyond_ = [(self.columns_[j], side) for j, side in beyond(*self._formulas[0], some)]
+
+    def _list(self, rows: list[dict]) -> None:
+        """The table of candidates, its front, and the answer."""
+        import pandas as pd
+
         self.equations_: pd.DataFrame = pd.DataFrame(rows)
         self.pareto_front_: pd.DataFrame = self.equations_.iloc[
             pareto(self.equations_["complexity"].tolist(), self.equations_["r2"].tolist())
         ]
         self.formula_: str = self.equations_["equation"].iloc[0]
-        self.beyond_ = [(self.columns_[j], side) for j, side in beyond(*self._formulas[0], some)]
 
     def _warn_of_a_line(self, y: np.ndarray) -> None:
         """Say so if the time limit ended the search and its answer is a mere line or constant, unless that is
@@ -368,6 +378,51 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         """The answer (or another row of `equations_`) as infix text, with all digits unless told otherwise."""
         prefix, constants = self._formula(row)
         return self._named(to_infix(prefix, constants or None, digits=digits))
+
+    # -------------------------------------------------------------------------------------------------------------- exports
+
+    def to_numpy(self, row: int = 0) -> Callable[[np.ndarray], np.ndarray]:
+        """The answer (or another row of `equations_`) as a function of arrays X (P, D), NaN where it has no
+        value."""
+        return exports.as_numpy(*self._formula(row), self._indices)
+
+    def to_torch(self, row: int = 0) -> torch.nn.Module:
+        """The answer (or another row of `equations_`) as a torch module, with its constants as parameters."""
+        return exports.as_torch(*self._formula(row), self._indices)
+
+    def to_c(self, row: int = 0) -> str:
+        """The answer (or another row of `equations_`) as a C function of a row of X."""
+        return exports.as_c(*self._formula(row), self._indices, self.symbols_)
+
+    def to_json(self) -> str:
+        """The fitted estimator as JSON text: parameters, formulas and what is known about them. A strategy
+        that was given as an object is only named."""
+        check_is_fitted(self)
+        given = self.get_params(deep=False)
+        given["strategy"] = getattr(self.strategy, "name", self.strategy)
+        given["columns"] = self.columns if isinstance(self.columns, str) else list(self.columns)
+        given["random_state"] = self.random_state if isinstance(self.random_state, int) else None
+        about = {name: getattr(self, name) for name in _KEPT if hasattr(self, name)}
+        names = getattr(self, "feature_names_in_", None)
+        about["feature_names_in_"] = None if names is None else list(names)
+        rows = [row | {"digits": d} for row, d in zip(self.equations_.to_dict("records"), self._digits)]
+        return exports.dumped(self._formulas, rows, {"parameters": given, "fitted": about})
+
+    @classmethod
+    def from_json(cls, text: str) -> NSRegressor:
+        """The estimator that `to_json` wrote; it predicts as that did."""
+        formulas, rows, about = exports.loaded(text)
+        model, fitted = cls(**about["parameters"]), about["fitted"]
+        names = fitted.pop("feature_names_in_")
+        if names is not None:
+            model.feature_names_in_ = np.array(names, dtype=object)
+        for name in _KEPT:
+            if name in fitted:
+                setattr(model, name, fitted[name])
+        model.beyond_ = [tuple(one) for one in model.beyond_]
+        model._formulas, model._digits = formulas, [row.pop("digits") for row in rows]
+        model._list(rows)
+        return model
 
     def _named(self, infix: str) -> str:
         return re.sub(r"\bx(\d+)\b", lambda match: self.symbols_[int(match[1]) - 1], infix)
