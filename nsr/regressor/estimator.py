@@ -24,10 +24,11 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nsr.book.spelling import refuse_unknown
 from nsr.data.problems import Problem, rounding_floor
 from nsr.data.rescaling import Units
 from nsr.formulas.equivalence import canonical, template_of
-from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Valued
+from nsr.formulas.expressions import CONSTANT, FULL, VARIABLES, Prefix, Valued
 from nsr.formulas.notation import to_infix, to_latex, to_sympy
 from nsr.network.checkpoints import Trained, load, load_folder
 from nsr.numbers.evaluation import evaluate
@@ -39,11 +40,13 @@ from nsr.regressor.judging import (
     Found,
     beyond,
     digits_for,
+    half_widths,
     judged,
     price_of_digits,
     rounded,
     sample_of,
 )
+from nsr.regressor.own_formulas import read_formula
 from nsr.regressor.tables import check_table, default_names, symbols_for
 from nsr.regressor.warming import warm_up
 from nsr.search import plain_forms
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     import sympy
     import torch
 
+FORBIDDABLE = [token for token in FULL.operators if token not in ("add", "sub", "mul")]
 DEFAULT_STRATEGY = "local"  # the best in our own comparison at equal candidates (chapters 09 and 13)
 # of strategies given by name; 5 for all others, as in that comparison
 BEAM_SIZES = {"beam": 50, "tpsr": 1, "gvs+tpsr": 1}
@@ -72,7 +76,7 @@ SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
 
 
 # attributes of a fitted estimator that `to_json` writes besides the formulas
-_KEPT = "columns_ symbols_ _indices y_mean_ weights_ search_time_ stopped_ beyond_ n_features_in_".split()
+_KEPT = "columns_ symbols_ _indices y_mean_ weights_ search_time_ stopped_ beyond_ half_widths_ n_features_in_".split()
 
 
 class NSRegressor(RegressorMixin, BaseEstimator):
@@ -91,6 +95,11 @@ class NSRegressor(RegressorMixin, BaseEstimator):
                   (nsr.search.plain_forms) are tried in ten columns
     selection     which candidate is the answer: "short" (the shortest description: the fit weighed against
                   the formula's length) or "r2" (the best fit, for data without noise)
+    start         formulas of your own, such as "a*length/(b + length)": they are fitted and judged like all
+                  others, and the local search begins with them, too. Letters that name no column are
+                  constants
+    forbid        operators that no answer may use, such as "tan" or "asin". The local search tries nothing with
+                  them; what other strategies find with them is left out
     max_time      seconds for the whole fit, four fifths of them for the search; None: until the strategy ends
                   by itself. What has to be compiled at the first use on a machine is not counted
     random_state  a number makes the fit repeatable (as long as max_time is not what ends it)
@@ -101,7 +110,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     those that no shorter one beats; `formula_`, the answer as text; `columns_`, the columns that were
     searched in, those of the network first; `stopped_`, what ended the search before its own end ("budget of
     8 seconds spent", "interrupted", "a plain form fits exactly"), or nothing; `beyond_`, the columns
-    below or above whose data, by a tenth of their range, the answer has no value or an absurd one. Formulas
+    below or above whose data, by a tenth of their range, the answer has no value or an absurd one;
+    `half_widths_` of the 95 % intervals of its constants, in their order, if the form is right and the errors
+    of y are independent and of one size. Formulas
     are in the units of X and y, with as many digits as they need to have the values of `predict` on the rows given, to a millionth
     of the spread of y (six at least); digits of a constant that are lost in the noise are dropped from both.
     Where a formula has no finite value, `predict` returns the mean of y and warns.
@@ -120,6 +131,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         bag_size: int = 200,
         columns: str | Sequence = "forest",
         selection: str = "short",
+        start: Sequence[str] = (),
+        forbid: Sequence[str] = (),
         max_time: float | None = 30.0,
         random_state: Any = None,
         verbose: bool = False,
@@ -131,6 +144,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self.bag_size = bag_size
         self.columns = columns
         self.selection = selection
+        self.start = start
+        self.forbid = forbid
         self.max_time = max_time
         self.random_state = random_state
         self.verbose = verbose
@@ -160,8 +175,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self.symbols_ = [symbols_for(names)[j] for j in chosen]
         self._indices, self.y_mean_, self.weights_ = chosen, float(y.mean()), trained.name
         X = np.ascontiguousarray(X[:, chosen])
+        given = [read_formula(text, self.symbols_) for text in self.start]
         started = time.perf_counter()
-        candidates, stopped = self._search(X, y, strategy, trained, seed, deadline)
+        candidates, stopped = self._search(X, y, strategy, trained, seed, deadline, given)
         self.search_time_ = time.perf_counter() - started
         self._tabulate(candidates, X, y, trained, deadline)
         self.stopped_ = stopped
@@ -178,6 +194,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if self.selection not in ("short", "r2"):
             raise ValueError(f"selection is {self.selection!r}; choose 'short' or 'r2'.")
+        refuse_unknown(self.forbid, FORBIDDABLE, "operator", ValueError)
         for name, least in (("beam_size", 1), ("n_bags", 1), ("bag_size", 2)):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, numbers.Integral) and value >= least):
@@ -224,6 +241,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         trained: Trained,
         seed: int,
         deadline: Deadline,
+        given: list[Valued],
     ) -> tuple[list[Found], str]:
         """All candidates, with two yardsticks among them (a constant and a straight line), and why the search
         ended early."""
@@ -234,12 +252,15 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         if room < X.shape[1]:  # the network cannot see all columns
             problem = Problem(whole.X[:, :room], whole.y, whole.name, floor=whole.floor)
         oracle, plain = Oracle(problem), _plain_forms(own, problem, units, deadline)
+        plain = [one for one in (*_fitted_here(given, own), *plain) if self._allows(one.prefix)]
         yardsticks = Oracle(whole).verify([("C",), _line(X.shape[1])], note="yardstick")
         if any(1.0 - one.candidate.r2 <= NOISE for one in plain):
             return [*(Found(c, *units.back(c.prefix, c.constants)) for c in yardsticks), *plain], EXACT
         if isinstance(strategy, LocalSearch):
             first = dict.fromkeys(template_of(one.candidate.prefix) for one in plain)
-            strategy = replace(strategy, first=(*strategy.first, *first))
+            strategy = replace(
+                strategy, first=(*strategy.first, *first), forbid=(*strategy.forbid, *self.forbid)
+            )
         budget = None if self.max_time is None else Budget(seconds=max(1e-9, SEARCH_SHARE * deadline.left))
         (result,) = solve_bagged(
             [problem],
@@ -253,30 +274,32 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             progress="searching" if self.verbose else None,
             deadline=deadline,
         )
-        listed = promising(result.candidates, LISTED, len(own.y), problem.floor)
+        listed = [c for c in result.candidates if self._allows(c.prefix)]
+        listed = promising(listed, LISTED, len(own.y), problem.floor)
         shorter = [
             plainer(c, oracle, deadline) for c in by_length(listed, len(own.y), problem.floor)[:PLAINER]
         ]
         candidates = list({c.prefix: c for c in [*yardsticks, *listed, *shorter] if c.valid}.values())
         found = [Found(c, *units.back(c.prefix, c.constants)) for c in candidates]
-        return [
-            *found,
-            *plain,
-            *(Found(c, c.prefix, c.constants) for c in _in_own_units(units, candidates, own, deadline)),
-        ], result.stopped
+        found += [Found(c, c.prefix, c.constants) for c in _in_own_units(units, candidates, own, deadline)]
+        return [*plain, *(one for one in found if self._allows(one.prefix))], result.stopped
+
+    def _allows(self, prefix: Prefix) -> bool:
+        return not set(prefix) & set(self.forbid)
 
     def _tabulate(
         self, found: list[Found], X: np.ndarray, y: np.ndarray, trained: Trained, deadline: Deadline
     ) -> None:
         """Everything about the candidates, in the user's units, the answer first."""
         rows, floor, spread = [], rounding_floor(y), float(np.ptp(y))
-        some = X[sample_of(X, y, SAMPLE, 0)]
+        chosen = sample_of(X, y, SAMPLE, 0)
+        some = X[chosen]
         for (c, prefix, constants), r2 in judged(found, X, y, self.selection, deadline):
             if r2 > -np.inf:
                 noise = math.sqrt(max(0.0, 1.0 - r2)) * float(y.std())
                 constants = rounded(constants, digits_for(prefix, constants, some, UNTOLD * noise))
                 searched, digits = c.note != "yardstick", digits_for(prefix, constants, some, CLOSE * spread)
-                price = price_of_digits(prefix, constants, some)
+                price = price_of_digits(prefix, constants, some, spread)
                 rows.append(
                     {
                         "complexity": len(prefix),
@@ -303,7 +326,10 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self._formulas: list[Valued] = [row.pop("formula") for row in rows]
         self._digits: list[int | None] = [row.pop("digits") for row in rows]
         self._list(rows)
-        self.beyond_ = [(self.columns_[j], side) for j, side in beyond(*self._formulas[0], some)]
+        prefix, constants = self._formulas[0]
+        self.beyond_ = [(self.columns_[j], side) for j, side in beyond(prefix, constants, some)]
+        wide = half_widths(prefix, constants, some, y[chosen] - evaluate(prefix, some, constants))
+        self.half_widths_ = (wide * math.sqrt(len(some) / len(y))).tolist()
 
     def _list(self, rows: list[dict]) -> None:
         """The table of candidates, its front, and the answer."""
@@ -400,9 +426,11 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         given = self.get_params(deep=False)
         given["strategy"] = getattr(self.strategy, "name", self.strategy)
+        given |= {name: list(given[name]) for name in ("start", "forbid")}
         given["columns"] = self.columns if isinstance(self.columns, str) else list(self.columns)
         given["random_state"] = self.random_state if isinstance(self.random_state, int) else None
-        about = {name: getattr(self, name) for name in _KEPT if hasattr(self, name)}
+        about = {name: getattr(self, name) for name in _KEPT}
+        about["half_widths_"] = [exports.finite(half) for half in self.half_widths_]
         names = getattr(self, "feature_names_in_", None)
         about["feature_names_in_"] = None if names is None else list(names)
         rows = [row | {"digits": d} for row, d in zip(self.equations_.to_dict("records"), self._digits)]
@@ -417,8 +445,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         if names is not None:
             model.feature_names_in_ = np.array(names, dtype=object)
         for name in _KEPT:
-            if name in fitted:
-                setattr(model, name, fitted[name])
+            setattr(model, name, fitted[name])
+        model.half_widths_ = [math.inf if half is None else half for half in model.half_widths_]
         model.beyond_ = [tuple(one) for one in model.beyond_]
         model._formulas, model._digits = formulas, [row.pop("digits") for row in rows]
         model._list(rows)
@@ -441,6 +469,18 @@ def _plain_forms(own: Problem, problem: Problem, units: Units, deadline: Deadlin
             fitted = plain_forms.fitted(given, forms, deadline)
             found += [Found(c, *measured_in.back(c.prefix, c.constants)) for c in fitted]
     return found
+
+
+def _fitted_here(given: list[Valued], own: Problem) -> list[Found]:
+    """The user's own formulas fitted in the user's units, as they are and pruned."""
+    if not given:
+        return []
+    oracle = Oracle(own)
+    fitted = oracle.verify(
+        [prefix for prefix, _ in given], initial=tuple(c or None for _, c in given), note="start"
+    )
+    fitted += [pruned(c, oracle, price_of_a_constant(len(own.y))) for c in fitted]
+    return [Found(c, c.prefix, c.constants) for c in fitted if c.valid]
 
 
 def _line(n_columns: int) -> Prefix:

@@ -142,7 +142,7 @@ def dumped(formulas: Sequence[tuple[Prefix, Constants]], rows: list[dict], about
         {
             "tokens": list(prefix),
             "values": list(constants),
-            **{key: _finite(value) for key, value in row.items()},
+            **{key: finite(value) for key, value in row.items()},
         }
         for (prefix, constants), row in zip(formulas, rows)
     ]
@@ -165,7 +165,7 @@ def loaded(text: str) -> tuple[list[tuple[Prefix, Constants]], list[dict], dict[
     return formulas, rows, about
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """A plain number, text or truth value; None for one that JSON has no word for."""
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and not math.isfinite(value) else value

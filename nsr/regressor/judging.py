@@ -24,7 +24,7 @@ CLOSE = 1e-6
 # of the residual's deviation: digits of a constant that change less than that say nothing about the data, and
 # are dropped
 UNTOLD = 1e-3
-SPARE = 2  # digits that a constant may need more than the values of its formula have, at no price
+SPARE = 2  # digits that a constant may need more than y has, at no price
 BEYOND, FAR = (
     0.1,
     10.0,
@@ -107,23 +107,43 @@ def digits_for(prefix: Prefix, constants: Sequence[float], X: np.ndarray, close:
     return None
 
 
-def price_of_digits(prefix: Prefix, constants: Sequence[float], X: np.ndarray) -> float:
-    """What constants cost, in nats, that need more digits than the values of the formula have: large terms
-    cancel. A constant c whose c·∂f/∂c is 10ⁿ times the spread of f needs n digits more, and each beyond the
-    second costs ln 10.
+def price_of_digits(prefix: Prefix, constants: Sequence[float], X: np.ndarray, spread: float) -> float:
+    """What constants cost, in nats, that need more digits than y has: large terms cancel. A constant c whose
+    c·∂f/∂c is 10ⁿ times the spread of y needs n digits more, and each beyond the second costs ln 10.
 
     >>> X, large = np.linspace(1, 5, 50)[:, None], 0.5 / 0.0001234567**2
-    >>> price_of_digits(("mul", "C", "pow2", "x1"), (0.5,), X)
+    >>> price_of_digits(("mul", "C", "pow2", "x1"), (0.5,), X, 12.0)
     0.0
-    >>> price_of_digits(("sub", "C", "mul", "C", "cos", "mul", "C", "x1"), (large, large, 0.0001234567), X) > 20
+    >>> price_of_digits(("sub", "C", "mul", "C", "cos", "mul", "C", "x1"), (large, large, 0.0001234567), X, 12.0) > 20
     True
     """
     if not constants:
         return 0.0
     with np.errstate(all="ignore"):
-        values, J = gradient(prefix, X, constants)  # (P,), (P, K)
-        digits = np.log10(np.abs(J * np.array(constants)).max(0) / np.ptp(values))  # (K,)
+        J = gradient(prefix, X, constants)[1]  # (P, K)
+        digits = np.log10(np.abs(J * np.array(constants)).max(0) / spread)  # (K,)
     return float(np.sum(np.clip(np.nan_to_num(digits) - SPARE, 0.0, 17.0))) * math.log(10.0)
+
+
+def half_widths(
+    prefix: Prefix, constants: Sequence[float], X: np.ndarray, residual: np.ndarray
+) -> np.ndarray:
+    """Half the 95 % intervals (K,) of fitted constants, t · s · √diag (JᵀJ)⁻¹: if the form is right, the errors
+    of y are independent and of one size, and the formula is linear in its constants over the interval.
+
+    `residual` (P,) is y minus the formula at X (P, D).
+    """
+    from scipy.stats import t
+
+    P, K = len(residual), len(constants)
+    if not 0 < K < P:
+        return np.full(K, np.inf)
+    J = gradient(prefix, X, constants)[1]  # (P, K)
+    scale = np.linalg.norm(J, axis=0)
+    scale[~(scale > 0)] = 1.0
+    inverse = np.linalg.pinv((J / scale).T @ (J / scale), rcond=1e-14, hermitian=True)
+    deviation = math.sqrt(float(residual @ residual) / (P - K))
+    return float(t.ppf(0.975, P - K)) * deviation * np.sqrt(np.abs(np.diag(inverse))) / scale
 
 
 def beyond(prefix: Prefix, constants: Sequence[float], X: np.ndarray) -> list[tuple[int, str]]:

@@ -132,6 +132,16 @@ def report(model: NSRegressor, target: str, X: pd.DataFrame, y: pd.Series) -> st
         lines.append(
             f"{'▶' if index == answer.name else ' '}  {row.complexity:>6}  {abs(row.r2) if row.r2 > -5e-7 else row.r2:.6f}  {row.equation}"
         )
+    from nsr.search.oracle import NOISE  # late: it brings the compiler along
+
+    constants = model._formula(0)[1]
+    if constants and answer.r2 < 1 - NOISE:
+        told = ", ".join(f"{c:.6g} ± {half:.2g}" for c, half in zip(constants, model.half_widths_))
+        lines += [
+            "",
+            f"Constants in their order, with 95 % intervals: {told}",
+            "(if the form is right, and the errors are independent and of one size)",
+        ]
     if model.beyond_:
         sides = ", ".join(
             f"{side} the {'smallest' if side == 'below' else 'largest'} {column}"

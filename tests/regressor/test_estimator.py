@@ -29,7 +29,7 @@ from nsr.numbers import fitting
 from nsr.numbers.evaluation import evaluate, fit_constants, r2_score
 from nsr.regressor import estimator, srbench, warming
 from nsr.regressor.estimator import column_importance, default_weights
-from nsr.regressor.judging import Found, digits_for
+from nsr.regressor.judging import Found, digits_for, half_widths
 from nsr.regressor.measurements import report
 from nsr.regressor.tables import TableError
 from nsr.regressor.warming import warm_up
@@ -337,6 +337,51 @@ def test_constants_that_cancel_are_priced_by_their_digits():
     ]
     model._tabulate(found, X, y, tiny_full(), Deadline(None))
     assert 1 - r2_score(y, evaluate(wave, X, fit.constants)) < 1e-12 and "cos" not in model.formula_
+
+
+def test_95_of_100_intervals_hold_the_constant():
+    rng, x, held = np.random.default_rng(5), np.linspace(0, 3, 40)[:, None], []
+    prefix = ("add", "C", "mul", "C", "exp", "mul", "C", "x1")
+    for _ in range(300):
+        y = 1.0 + 2.0 * np.exp(-0.7 * x[:, 0]) + 0.05 * rng.standard_normal(40)
+        fit = fit_constants(prefix, x, y, starts=0, initial=(1.0, 2.0, -0.7))
+        half = half_widths(prefix, fit.constants, x, y - evaluate(prefix, x, fit.constants))
+        held.append(np.abs(np.array(fit.constants) - (1.0, 2.0, -0.7)) <= half)
+    assert (np.abs(np.mean(held, axis=0) - 0.95) < 0.035).all()
+
+
+def test_the_report_says_how_sure_the_constants_are():
+    rng = np.random.default_rng(6)
+    X = rng.uniform(1, 5, (80, 1))
+    model = small().fit(X, 3.0 * X[:, 0] ** 2 + 0.1 * rng.standard_normal(80))
+    assert re.search(r"95 % intervals: (2.99|3.0)\d* ± 0.00\d+\n", report(model, "y", X, X[:, 0]))
+    assert "intervals" not in report(small().fit(X, 3.0 * X[:, 0] ** 2), "y", X, X[:, 0])
+
+
+def test_a_formula_of_the_users_own_is_fitted_and_judged():
+    rng = np.random.default_rng(7)
+    X = pd.DataFrame({"dose": rng.uniform(0.1, 8, 60), "flow rate": rng.uniform(1, 2, 60)})
+    y = 3 * np.sin(1.7 * X.dose / (0.4 + X["flow rate"])) + 0.2 * X.dose + 0.01 * rng.standard_normal(60)
+    own = "a*sin(b*dose/(c + flow_rate)) + d*dose"
+    model, without = small(start=[own]).fit(X, y), small().fit(X, y)
+    assert model.score(X, y) > 0.9999 > 0.999 > without.score(X, y)
+    assert "sin" in model.formula_ and "flow_rate" in model.formula_
+
+
+@pytest.mark.parametrize("start", ["a*", 3, "dose**n", "a b"])
+def test_what_is_no_formula_of_ones_own_gets_a_sentence(start):
+    with pytest.raises(ValueError, match="start: "):
+        small(start=[start]).fit(GOOD, LINE)
+
+
+@pytest.mark.parametrize("strategy", ["beam", LocalSearch(candidates=40)])
+def test_forbidden_operators_are_in_no_answer(strategy):
+    X = np.random.default_rng(8).uniform(0.1, 3, (60, 2))
+    forbid = ["sin", "cos", "div", "exp"]
+    model = small(strategy=strategy, forbid=forbid).fit(X, np.sin(X[:, 0]) / X[:, 1])
+    assert not {token for prefix, _ in model._formulas for token in prefix} & set(forbid)
+    with pytest.raises(ValueError, match="operator"):
+        small(forbid=["sine"]).fit(GOOD, LINE)
 
 
 def test_missing_network_says_what_to_do():

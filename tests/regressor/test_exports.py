@@ -68,7 +68,9 @@ def test_c_has_the_values_of_the_formula(tmp_path):
 def model() -> NSRegressor:
     table = pd.DataFrame(X[:, :3], columns=["a b", "c", "d"])
     y = table["a b"] / table["c"] + 0.01 * RNG.standard_normal(40)
-    return NSRegressor(str(tiny_full().folder), "beam", beam_size=2, n_bags=1, random_state=0).fit(table, y)
+    return NSRegressor(
+        str(tiny_full().folder), "beam", beam_size=2, n_bags=1, random_state=0, start=[], forbid=["tan"]
+    ).fit(table, y)
 
 
 def test_an_estimator_comes_back_from_json_as_it_was(model):
@@ -87,6 +89,9 @@ def test_an_estimator_comes_back_from_json_as_it_was(model):
         assert close(
             model.to_torch(row)(torch.tensor(table.to_numpy())).detach().numpy(), model.predict(table, row)
         )
+    assert back.half_widths_ == model.half_widths_ and back.beyond_ == model.beyond_
+    model.half_widths_ = [np.inf]  # as many constants as rows
+    assert NSRegressor.from_json(model.to_json()).half_widths_[0] == np.inf
     with pytest.raises(ValueError, match="feature names"):
         back.predict(table.rename(columns={"c": "e"}))
 
