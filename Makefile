@@ -41,7 +41,7 @@ quick: lint  ## run the tests that take seconds: no notebook is executed, no net
 	@$(PY) -m pytest $(WORKERS) -m "not static and not slow"
 
 lab: $(READY) $(VIEWER)  ## open the notebooks in JupyterLab
-	@$(PY) -m jupyterlab notebooks/00_start_here.py
+	@$(PY) -m jupyterlab --LabApp.default_url=/lab/tree/notebooks/00_start_here.py
 
 bench: $(READY)  ## measure our speed against the published way, as ratios
 	@set -e; for script in tests/bench/bench_*.py; do echo "== $$script"; $(PY) $$script; done
@@ -72,8 +72,10 @@ $(READY): pyproject.toml constraints.txt $(LOCK)
 $(TOOLS):
 	@$(PYTHON) -m venv $@ && $@/bin/python $(PIP) -q uv==0.13.8 cyclonedx-bom==7.5.0
 
-# JupyterLab opens .py files as notebooks by default and asks nobody about news, in this environment only.
+# JupyterLab opens .py files as notebooks by default and asks nobody about news, in this environment only. The kernel
+# is named as in the headers of the notebooks, which are rewritten otherwise.
 $(VIEWER): $(READY) Makefile
 	@mkdir -p $(@D)
 	@echo '{"@jupyterlab/docmanager-extension:plugin": {"defaultViewers": {"python": "Jupytext Notebook"}},' > $@
 	@echo ' "@jupyterlab/apputils-extension:notification": {"fetchNews": "false"}}' >> $@
+	@$(PY) -m ipykernel install --prefix $(VENV) --name python3 --display-name "Python 3" >/dev/null

@@ -145,8 +145,9 @@ for bad in (X.assign(ion=["Na", "Cl"] * 100), X.assign(charge=np.nan), X.head(1)
 # \underbrace{\tfrac{K}{2} \ln P + L \ln V}_{\text{formula}}, \qquad s^2 = (1 - R^2) \frac{P}{P - K}$$
 #
 # with $P$ points, $K$ constants, $L$ tokens, $V$ symbols. Fitting $K$ constants makes residuals smaller than the noise, hence the $P - K$. The
-# floor is what rounding leaves: where $y$ was written down with two decimals, errors of half a hundredth need no explanation. Both parts
-# by hand, for all candidates of the ions:
+# floor is what rounding leaves: where $y$ was written down with two decimals, errors of half a hundredth need no explanation. Constants
+# whose terms cancel cost $\ln 10$ more for each digit that they need beyond those of $y$ and two others. Both parts by hand, for all
+# candidates of the ions:
 
 # %%
 P = len(y)

@@ -15,6 +15,8 @@ from nsr.doors import door
 # machine.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+__version__ = "0.1.0"
+
 __getattr__, __dir__, __all__ = door(
     __name__,
     {

@@ -14,6 +14,8 @@ from conftest import ROOT
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+import nsr
+
 pytestmark = pytest.mark.static
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # other names, or parts of a declared package that it always brings
@@ -63,6 +65,11 @@ def test_conda_environment_installs_from_pyproject_and_nothing_else():
     *packages, pip = yaml.safe_load((ROOT / "environment.yml").read_text())["dependencies"]
     assert packages == [f"python{PYPROJECT['requires-python']}", "pip"]
     assert pip == {"pip": ["-c constraints.txt", "-e .[test]"]}
+
+
+def test_the_version_is_said_in_one_place():
+    assert PYPROJECT["dynamic"] == ["version"]
+    assert yaml.safe_load((ROOT / "CITATION.cff").read_text())["version"] == nsr.__version__
 
 
 def test_makefile_installs_the_same_way():

@@ -87,6 +87,11 @@ def subtree_end(prefix: Prefix, start: int = 0) -> int:
             raise at_token((*prefix, "⟨end⟩"), len(prefix), f"{needed} argument{'s' * (needed > 1)} missing")
         token = prefix[i]
         known = _ARITY_OF_ALL.get(token) if isinstance(token, str) else None
+        if i == 0 and isinstance(token, tuple):
+            raise ExpressionError(
+                "expected a tuple of tokens, got tokens and constants together, as parse gives them; "
+                "prefix, constants = parse(text) takes them apart"
+            )
         if known is None:
             raise at_token(prefix, i, f"unknown token {str(token)[:40]!r}")
         needed += known - 1

@@ -181,6 +181,10 @@ class Trained:
     about: dict[str, Any]
     folder: Path
 
+    def __repr__(self) -> str:
+        size = sum(parameter.numel() for parameter in self.network.parameters())
+        return f"Trained({self.name!r}: {size:,} parameters, vocabulary {self.vocabulary.name})"
+
     @property
     def config(self) -> Config:
         return self.network.config

@@ -9,10 +9,12 @@ to all.
 from __future__ import annotations
 
 import math
+import numbers
 import re
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,28 +24,47 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from nsr.book.spelling import refuse_unknown
 from nsr.data.problems import Problem, rounding_floor
 from nsr.data.rescaling import Units
 from nsr.formulas.equivalence import canonical, template_of
-from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix
+from nsr.formulas.expressions import CONSTANT, FULL, VARIABLES, Prefix, Valued
 from nsr.formulas.notation import to_infix, to_latex, to_sympy
 from nsr.network.checkpoints import Trained, load, load_folder
 from nsr.network.devices import best_device
 from nsr.numbers.evaluation import evaluate
-from nsr.regressor.judging import CLOSE, SAMPLE, UNTOLD, Found, digits_for, judged, rounded, sample_of
+from nsr.regressor import exports
+from nsr.regressor.judging import (
+    CLOSE,
+    SAMPLE,
+    UNTOLD,
+    Found,
+    beyond,
+    digits_for,
+    half_widths,
+    judged,
+    price_of_digits,
+    rounded,
+    sample_of,
+)
+from nsr.regressor.own_formulas import read_formula
 from nsr.regressor.tables import check_table, default_names, symbols_for
 from nsr.regressor.warming import warm_up
+from nsr.search import plain_forms
 from nsr.search.deadline import Deadline
 from nsr.search.engine import Budget, Strategy
 from nsr.search.model_selection import by_length, description_length, pareto, price_of_a_constant, promising
 from nsr.search.oracle import NOISE, Candidate, Oracle
 from nsr.search.pruning import plainer, pruned
+from nsr.search.strategies.local import LocalSearch
 from nsr.search.subsampling import solve_bagged
 
 if TYPE_CHECKING:
     import pandas as pd
     import sympy
+    import torch
 
+FORBIDDABLE = [token for token in FULL.operators if token not in ("add", "sub", "mul")]
 DEFAULT_STRATEGY = "local"  # the best in our own comparison at equal candidates (chapters 09 and 13)
 # of strategies given by name; 5 for all others, as in that comparison
 BEAM_SIZES = {"beam": 50, "tpsr": 1, "gvs+tpsr": 1}
@@ -51,7 +72,12 @@ BEAM_SIZES = {"beam": 50, "tpsr": 1, "gvs+tpsr": 1}
 NETWORKS = {"plain": ("laptop/full", "laptop/nesymres"), "gvs": ("laptop/full-gvs", "laptop/gvs")}
 LISTED = 100  # candidates in equations_: so many of the best fits and of the shortest descriptions
 PLAINER = 5  # of the latter are tried with fewer constants and functions
+EXACT = "a plain form fits exactly"
 SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
+
+
+# attributes of a fitted estimator that `to_json` writes besides the formulas
+_KEPT = "columns_ symbols_ _indices y_mean_ weights_ search_time_ stopped_ beyond_ half_widths_ n_features_in_".split()
 
 
 class NSRegressor(RegressorMixin, BaseEstimator):
@@ -64,22 +90,33 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     beam_size     beam of a strategy that is given by name; None: the size that our comparison gave it
     n_bags        searches on different sub-samples of at most `bag_size` rows; all candidates are judged on
                   all rows
-    columns       when X has more columns than the network has variables: "forest" (impurity importance in
-                  extremely randomised trees, which sees interactions), "mutual_info" (each column alone), or
-                  the columns to use, by name or number
+    columns       which columns the network gets to see when X has more than it has variables: "forest"
+                  (impurity importance in extremely randomised trees, which sees interactions), "mutual_info"
+                  (each column alone), or the columns to use, by name or number. Plain forms
+                  (nsr.search.plain_forms) are tried in ten columns
     selection     which candidate is the answer: "short" (the shortest description: the fit weighed against
                   the formula's length) or "r2" (the best fit, for data without noise)
+    start         formulas of your own, such as "a*length/(b + length)": they are fitted and judged like all
+                  others, and the local search begins with them, too. Letters that name no column are
+                  constants
+    forbid        operators that no answer may use, such as "tan" or "asin". The local search tries nothing with
+                  them; what other strategies find with them is left out
     max_time      seconds for the whole fit, four fifths of them for the search; None: until the strategy ends
                   by itself. What has to be compiled at the first use on a machine is not counted
     random_state  a number makes the fit repeatable (as long as max_time is not what ends it)
+    verbose       show a line of progress during the search
 
     After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, constants
     fitted, r2 on the rows given, novel = its template is not in the network's training set); `pareto_front_`,
     those that no shorter one beats; `formula_`, the answer as text; `columns_`, the columns that were
-    searched in. Formulas are in the units of X and y, with as many digits as they need to have the values of
-    `predict` on the rows given, to a millionth of the spread of y (six at least); digits of a constant that
-    are lost in the noise are dropped from both. Where a formula has no finite value, `predict` returns the
-    mean of y and warns.
+    searched in, those of the network first; `stopped_`, what ended the search before its own end ("budget of
+    8 seconds spent", "interrupted", "a plain form fits exactly"), or nothing; `beyond_`, the columns
+    below or above whose data, by a tenth of their range, the answer has no value or an absurd one;
+    `half_widths_` of the 95 % intervals of its constants, in their order, if the form is right and the errors
+    of y are independent and of one size. Formulas
+    are in the units of X and y, with as many digits as they need to have the values of `predict` on the rows given, to a millionth
+    of the spread of y (six at least); digits of a constant that are lost in the noise are dropped from both.
+    Where a formula has no finite value, `predict` returns the mean of y and warns.
 
     >>> NSRegressor(strategy="tpsr", max_time=60)
     NSRegressor(max_time=60, strategy='tpsr')
@@ -95,6 +132,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         bag_size: int = 200,
         columns: str | Sequence = "forest",
         selection: str = "short",
+        start: Sequence[str] = (),
+        forbid: Sequence[str] = (),
         max_time: float | None = 30.0,
         random_state: Any = None,
         verbose: bool = False,
@@ -106,6 +145,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self.bag_size = bag_size
         self.columns = columns
         self.selection = selection
+        self.start = start
+        self.forbid = forbid
         self.max_time = max_time
         self.random_state = random_state
         self.verbose = verbose
@@ -136,27 +177,31 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self.symbols_ = [symbols[j] for j in chosen]
         self._indices, self.y_mean_, self.weights_ = chosen, float(y.mean()), trained.name
         X = np.ascontiguousarray(X[:, chosen])
+        given = [read_formula(text, self.symbols_) for text in self.start]
         started = time.perf_counter()
-        candidates, stopped = self._search(X, y, strategy, trained, seed, deadline)
+        candidates, stopped = self._search(X, y, strategy, trained, seed, deadline, given)
         self.search_time_ = time.perf_counter() - started
         self._tabulate(candidates, X, y, trained, deadline)
+        self.stopped_ = stopped
+        if "seconds" in stopped:
+            self._warn_of_a_line(y)
         if stopped == "interrupted":
             warnings.warn(
-                "The search was interrupted: the answer is the best that it had found by then.",
+                f"The search was interrupted after {self.search_time_:.0f} seconds; the answer is the best formula until then.",
                 RuntimeWarning,
                 stacklevel=2,
             )
-        if "seconds" in stopped:
-            self._warn_of_a_line(y)
         return self
 
     def _check_parameters(self) -> None:
         if self.selection not in ("short", "r2"):
             raise ValueError(f"selection is {self.selection!r}; choose 'short' or 'r2'.")
+        refuse_unknown(self.forbid, FORBIDDABLE, "operator", ValueError)
         for name, least in (("beam_size", 1), ("n_bags", 1), ("bag_size", 2)):
-            if getattr(self, name) is not None and getattr(self, name) < least:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; it must be at least {least}.")
-        if self.max_time is not None and self.max_time <= 0:
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, numbers.Integral) and value >= least):
+                raise ValueError(f"{name} is {value!r}; it must be a whole number, at least {least}.")
+        if self.max_time is not None and not (isinstance(self.max_time, numbers.Real) and self.max_time > 0):
             raise ValueError(
                 f"max_time is {self.max_time!r}; it must be a number of seconds, or None for no limit."
             )
@@ -165,7 +210,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         return self.weights if self.weights != "auto" else default_weights(strategy)
 
     def _chosen(self, X: np.ndarray, y: np.ndarray, names: list[str], room: int, seed: int) -> list[int]:
-        """Numbers of the columns that the network gets to see, in their order."""
+        """Numbers of the columns that are searched in: first those that the network gets to see, in their
+        order, then those that only plain forms have room for."""
         if not isinstance(self.columns, str):
             missing = [
                 c for c in self.columns if c not in names and not (isinstance(c, int) and 0 <= c < len(names))
@@ -186,7 +232,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             return list(range(X.shape[1]))
         rows = sample_of(X, y, SAMPLE, seed)
         importance = column_importance(X[rows], y[rows], self.columns, seed)
-        return sorted(np.argsort(-importance, kind="stable")[:room].tolist())
+        order = np.argsort(-importance, kind="stable").tolist()
+        return sorted(order[:room]) + sorted(order[room : len(VARIABLES)])
 
     def _search(
         self,
@@ -196,12 +243,26 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         trained: Trained,
         seed: int,
         deadline: Deadline,
+        given: list[Valued],
     ) -> tuple[list[Found], str]:
         """All candidates, with two yardsticks among them (a constant and a straight line), and why the search
         ended early."""
         units, rows = Units.of(X, y), sample_of(X, y, max(SAMPLE, self.n_bags * self.bag_size), seed)
         own = Problem(X[rows], y[rows], name="data", floor=rounding_floor(y))  # in the user's units
-        problem = units.problem(own)
+        whole = units.problem(own)
+        problem, room = whole, trained.vocabulary.n_variables
+        if room < X.shape[1]:  # the network cannot see all columns
+            problem = Problem(whole.X[:, :room], whole.y, whole.name, floor=whole.floor)
+        oracle, plain = Oracle(problem), _plain_forms(own, problem, units, deadline)
+        plain = [one for one in (*_fitted_here(given, own), *plain) if self._allows(one.prefix)]
+        yardsticks = Oracle(whole).verify([("C",), _line(X.shape[1])], note="yardstick")
+        if any(1.0 - one.candidate.r2 <= NOISE for one in plain):
+            return [*(Found(c, *units.back(c.prefix, c.constants)) for c in yardsticks), *plain], EXACT
+        if isinstance(strategy, LocalSearch):
+            first = dict.fromkeys(template_of(one.candidate.prefix) for one in plain)
+            strategy = replace(
+                strategy, first=(*strategy.first, *first), forbid=(*strategy.forbid, *self.forbid)
+            )
         budget = None if self.max_time is None else Budget(seconds=max(1e-9, SEARCH_SHARE * deadline.left))
         (result,) = solve_bagged(
             [problem],
@@ -215,46 +276,40 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             progress="searching" if self.verbose else None,
             deadline=deadline,
         )
-        line = ("C",)
-        for name in VARIABLES[: X.shape[1]]:
-            line = ("add", "mul", "C", name, *line)
-        oracle = Oracle(problem)
-        yardsticks = oracle.verify([("C",), line], note="yardstick")
-        listed = promising(result.candidates, LISTED, len(own.y), problem.floor)
-        plain = [plainer(c, oracle, deadline) for c in by_length(listed, len(own.y), problem.floor)[:PLAINER]]
-        candidates = list({c.prefix: c for c in [*yardsticks, *listed, *plain] if c.valid}.values())
+        listed = [c for c in result.candidates if self._allows(c.prefix)]
+        listed = promising(listed, LISTED, len(own.y), problem.floor)
+        shorter = [
+            plainer(c, oracle, deadline) for c in by_length(listed, len(own.y), problem.floor)[:PLAINER]
+        ]
+        candidates = list({c.prefix: c for c in [*yardsticks, *listed, *shorter] if c.valid}.values())
         found = [Found(c, *units.back(c.prefix, c.constants)) for c in candidates]
-        return [
-            *found,
-            *(Found(c, c.prefix, c.constants) for c in _in_own_units(units, candidates, own, deadline)),
-        ], result.stopped
+        found += [Found(c, c.prefix, c.constants) for c in _in_own_units(units, candidates, own, deadline)]
+        return [*plain, *(one for one in found if self._allows(one.prefix))], result.stopped
+
+    def _allows(self, prefix: Prefix) -> bool:
+        return not set(prefix) & set(self.forbid)
 
     def _tabulate(
         self, found: list[Found], X: np.ndarray, y: np.ndarray, trained: Trained, deadline: Deadline
     ) -> None:
         """Everything about the candidates, in the user's units, the answer first."""
-        import pandas as pd
-
         rows, floor, spread = [], rounding_floor(y), float(np.ptp(y))
-        some = X[sample_of(X, y, SAMPLE, 0)]
+        chosen = sample_of(X, y, SAMPLE, 0)
+        some = X[chosen]
         for (c, prefix, constants), r2 in judged(found, X, y, self.selection, deadline):
             if r2 > -np.inf:
-                constants = rounded(
-                    constants,
-                    digits_for(
-                        prefix, constants, some, UNTOLD * math.sqrt(max(0.0, 1.0 - r2)) * float(y.std())
-                    ),
-                )
+                noise = math.sqrt(max(0.0, 1.0 - r2)) * float(y.std())
+                constants = rounded(constants, digits_for(prefix, constants, some, UNTOLD * noise))
                 searched, digits = c.note != "yardstick", digits_for(prefix, constants, some, CLOSE * spread)
+                price = price_of_digits(prefix, constants, some, spread)
                 rows.append(
                     {
                         "complexity": len(prefix),
                         "constants": len(c.constants),
                         "r2": r2,
                         "novel": searched and template_of(c.prefix) not in trained.templates,
-                        "description_length": description_length(
-                            r2, len(y), len(c.prefix), len(c.constants), floor
-                        ),
+                        "description_length": price
+                        + description_length(r2, len(y), len(c.prefix), len(c.constants), floor),
                         "equation": self._named(to_infix(prefix, constants or None, digits=digits)),
                         "source": "search" if searched else "yardstick",
                         "formula": (prefix, constants),
@@ -270,8 +325,18 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         for row in sorted(rows, key=key):
             different.setdefault(row.pop("same"), row)
         rows = list(different.values())
-        self._formulas: list[tuple[Prefix, tuple[float, ...]]] = [row.pop("formula") for row in rows]
+        self._formulas: list[Valued] = [row.pop("formula") for row in rows]
         self._digits: list[int | None] = [row.pop("digits") for row in rows]
+        self._list(rows)
+        prefix, constants = self._formulas[0]
+        self.beyond_ = [(self.columns_[j], side) for j, side in beyond(prefix, constants, some)]
+        wide = half_widths(prefix, constants, some, y[chosen] - evaluate(prefix, some, constants))
+        self.half_widths_ = (wide * math.sqrt(len(some) / len(y))).tolist()
+
+    def _list(self, rows: list[dict]) -> None:
+        """The table of candidates, its front, and the answer."""
+        import pandas as pd
+
         self.equations_: pd.DataFrame = pd.DataFrame(rows)
         self.pareto_front_: pd.DataFrame = self.equations_.iloc[
             pareto(self.equations_["complexity"].tolist(), self.equations_["r2"].tolist())
@@ -300,9 +365,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         check_table(X, None)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        values = evaluate(
-            self._formulas[row][0], np.ascontiguousarray(X[:, self._indices]), self._formulas[row][1]
-        )
+        prefix, constants = self._formula(row)
+        values = evaluate(prefix, np.ascontiguousarray(X[:, self._indices]), constants)
         wrong = ~np.isfinite(values)
         if wrong.any():
             warnings.warn(
@@ -313,12 +377,18 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             values[wrong] = self.y_mean_
         return values
 
+    def _formula(self, row: int) -> Valued:
+        """The formula in a row of `equations_`."""
+        check_is_fitted(self)
+        if not (isinstance(row, numbers.Integral) and 0 <= row < len(self._formulas)):
+            raise ValueError(f"row is {row!r}; equations_ has the rows 0 to {len(self._formulas) - 1}.")
+        return self._formulas[row]
+
     def sympy(self, row: int = 0) -> sympy.Expr:
         """The answer (or another row of `equations_`) as a sympy expression in the names of the columns."""
         import sympy
 
-        check_is_fitted(self)
-        expression = to_sympy(*self._formulas[row])
+        expression = to_sympy(*self._formula(row))
         return expression.xreplace(
             {
                 sympy.Symbol(old, real=True): sympy.Symbol(new, real=True)
@@ -329,18 +399,98 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     def latex(self, row: int = 0, digits: int | None = None) -> str:
         """The answer (or another row of `equations_`) as LaTeX, with the digits of `equations_` unless told
         otherwise."""
-        check_is_fitted(self)
-        text = to_latex(*self._formulas[row], digits=self._digits[row] if digits is None else digits)
+        text = to_latex(*self._formula(row), digits=self._digits[row] if digits is None else digits)
         return re.sub(r"x_\{(\d+)\}", lambda match: _latex_name(self.symbols_[int(match[1]) - 1]), text)
 
     def text(self, row: int = 0, digits: int | None = None) -> str:
         """The answer (or another row of `equations_`) as infix text, with all digits unless told otherwise."""
-        check_is_fitted(self)
-        prefix, constants = self._formulas[row]
+        prefix, constants = self._formula(row)
         return self._named(to_infix(prefix, constants or None, digits=digits))
+
+    # -------------------------------------------------------------------------------------------------------------- exports
+
+    def to_numpy(self, row: int = 0) -> Callable[[np.ndarray], np.ndarray]:
+        """The answer (or another row of `equations_`) as a function of arrays X (P, D), NaN where it has no
+        value."""
+        return exports.as_numpy(*self._formula(row), self._indices)
+
+    def to_torch(self, row: int = 0) -> torch.nn.Module:
+        """The answer (or another row of `equations_`) as a torch module, with its constants as parameters."""
+        return exports.as_torch(*self._formula(row), self._indices)
+
+    def to_c(self, row: int = 0) -> str:
+        """The answer (or another row of `equations_`) as a C function of a row of X."""
+        return exports.as_c(*self._formula(row), self._indices, self.symbols_)
+
+    def to_json(self) -> str:
+        """The fitted estimator as JSON text: parameters, formulas and what is known about them. A strategy
+        that was given as an object is only named."""
+        check_is_fitted(self)
+        given = self.get_params(deep=False)
+        given["strategy"] = getattr(self.strategy, "name", self.strategy)
+        given |= {name: list(given[name]) for name in ("start", "forbid")}
+        given["columns"] = self.columns if isinstance(self.columns, str) else list(self.columns)
+        given["random_state"] = self.random_state if isinstance(self.random_state, int) else None
+        about = {name: getattr(self, name) for name in _KEPT}
+        about["half_widths_"] = [exports.finite(half) for half in self.half_widths_]
+        names = getattr(self, "feature_names_in_", None)
+        about["feature_names_in_"] = None if names is None else list(names)
+        rows = [row | {"digits": d} for row, d in zip(self.equations_.to_dict("records"), self._digits)]
+        return exports.dumped(self._formulas, rows, {"parameters": given, "fitted": about})
+
+    @classmethod
+    def from_json(cls, text: str) -> NSRegressor:
+        """The estimator that `to_json` wrote; it predicts as that did."""
+        formulas, rows, about = exports.loaded(text)
+        model, fitted = cls(**about["parameters"]), about["fitted"]
+        names = fitted.pop("feature_names_in_")
+        if names is not None:
+            model.feature_names_in_ = np.array(names, dtype=object)
+        for name in _KEPT:
+            setattr(model, name, fitted[name])
+        model.half_widths_ = [math.inf if half is None else half for half in model.half_widths_]
+        model.beyond_ = [tuple(one) for one in model.beyond_]
+        model._formulas, model._digits = formulas, [row.pop("digits") for row in rows]
+        model._list(rows)
+        return model
 
     def _named(self, infix: str) -> str:
         return re.sub(r"\bx(\d+)\b", lambda match: self.symbols_[int(match[1]) - 1], infix)
+
+
+def _plain_forms(own: Problem, problem: Problem, units: Units, deadline: Deadline) -> list[Found]:
+    """The best plain forms: in the user's units, and if none of them is exact, with inner constants in those
+    of the search."""
+    found: list[Found] = []
+    same = Units((0.0,) * own.n_variables, (1.0,) * own.n_variables)
+    for given, measured_in, forms in (
+        (own, same, plain_forms.linear_forms),
+        (problem, units, plain_forms.curved_forms),
+    ):
+        if not any(1.0 - one.candidate.r2 <= NOISE for one in found):
+            fitted = plain_forms.fitted(given, forms, deadline)
+            found += [Found(c, *measured_in.back(c.prefix, c.constants)) for c in fitted]
+    return found
+
+
+def _fitted_here(given: list[Valued], own: Problem) -> list[Found]:
+    """The user's own formulas fitted in the user's units, as they are and pruned."""
+    if not given:
+        return []
+    oracle = Oracle(own)
+    fitted = oracle.verify(
+        [prefix for prefix, _ in given], initial=tuple(c or None for _, c in given), note="start"
+    )
+    fitted += [pruned(c, oracle, price_of_a_constant(len(own.y))) for c in fitted]
+    return [Found(c, c.prefix, c.constants) for c in fitted if c.valid]
+
+
+def _line(n_columns: int) -> Prefix:
+    """The straight line in all columns."""
+    line: Prefix = ("C",)
+    for name in VARIABLES[:n_columns]:
+        line = ("add", "mul", "C", name, *line)
+    return line
 
 
 def _in_own_units(

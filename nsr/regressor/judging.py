@@ -3,6 +3,7 @@ printed."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from nsr.data.problems import rounding_floor
 from nsr.formulas.expressions import Prefix
-from nsr.numbers.evaluation import evaluate, fit_constants, r2_score
+from nsr.numbers.evaluation import evaluate, fit_constants, gradient, r2_score
 from nsr.search.deadline import Deadline
 from nsr.search.model_selection import description_length
 from nsr.search.oracle import NOISE, Candidate
@@ -23,6 +24,11 @@ CLOSE = 1e-6
 # of the residual's deviation: digits of a constant that change less than that say nothing about the data, and
 # are dropped
 UNTOLD = 1e-3
+SPARE = 2  # digits that a constant may need more than y has, at no price
+BEYOND, FAR = (
+    0.1,
+    10.0,
+)  # how far outside the data a formula is looked at, and how far off it may be, in spreads
 
 
 class Found(NamedTuple):
@@ -99,6 +105,66 @@ def digits_for(prefix: Prefix, constants: Sequence[float], X: np.ndarray, close:
             if np.all(off <= close):
                 return digits
     return None
+
+
+def price_of_digits(prefix: Prefix, constants: Sequence[float], X: np.ndarray, spread: float) -> float:
+    """What constants cost, in nats, that need more digits than y has: large terms cancel. A constant c whose
+    c·∂f/∂c is 10ⁿ times the spread of y needs n digits more, and each beyond the second costs ln 10.
+
+    >>> X, large = np.linspace(1, 5, 50)[:, None], 0.5 / 0.0001234567**2
+    >>> price_of_digits(("mul", "C", "pow2", "x1"), (0.5,), X, 12.0)
+    0.0
+    >>> price_of_digits(("sub", "C", "mul", "C", "cos", "mul", "C", "x1"), (large, large, 0.0001234567), X, 12.0) > 20
+    True
+    """
+    if not constants:
+        return 0.0
+    with np.errstate(all="ignore"):
+        J = gradient(prefix, X, constants)[1]  # (P, K)
+        digits = np.log10(np.abs(J * np.array(constants)).max(0) / spread)  # (K,)
+    return float(np.sum(np.clip(np.nan_to_num(digits) - SPARE, 0.0, 17.0))) * math.log(10.0)
+
+
+def half_widths(
+    prefix: Prefix, constants: Sequence[float], X: np.ndarray, residual: np.ndarray
+) -> np.ndarray:
+    """Half the 95 % intervals (K,) of fitted constants, t · s · √diag (JᵀJ)⁻¹: if the form is right, the errors
+    of y are independent and of one size, and the formula is linear in its constants over the interval.
+
+    `residual` (P,) is y minus the formula at X (P, D).
+    """
+    from scipy.stats import t
+
+    P, K = len(residual), len(constants)
+    if not 0 < K < P:
+        return np.full(K, np.inf)
+    J = gradient(prefix, X, constants)[1]  # (P, K)
+    scale = np.linalg.norm(J, axis=0)
+    scale[~(scale > 0)] = 1.0
+    inverse = np.linalg.pinv((J / scale).T @ (J / scale), rcond=1e-14, hermitian=True)
+    deviation = math.sqrt(float(residual @ residual) / (P - K))
+    return float(t.ppf(0.975, P - K)) * deviation * np.sqrt(np.abs(np.diag(inverse))) / scale
+
+
+def beyond(prefix: Prefix, constants: Sequence[float], X: np.ndarray) -> list[tuple[int, str]]:
+    """Where the formula has no value, or one that is far from all it has in the data, when a column of X
+    (P, D) goes a tenth of its range below or above what it has there; never down to 0 or less where it is
+    positive. Columns by their numbers.
+
+    >>> beyond(("log", "sub", "x1", "C"), (0.99,), np.linspace(1, 5, 50)[:, None])
+    [(0, 'below')]
+    """
+    inside, found = evaluate(prefix, X, constants), []
+    low, high = X.min(0), X.max(0)
+    middle, far = np.median(inside), FAR * np.ptp(inside)
+    for j, step in enumerate(BEYOND * (high - low)):
+        lowest = max(low[j] - step, low[j] / 2) if low[j] > 0 else low[j] - step
+        for side, edge in (("below", lowest), ("above", high[j] + step)):
+            moved = X.copy()
+            moved[:, j] = edge
+            if step > 0 and not np.all(np.abs(evaluate(prefix, moved, constants) - middle) <= far):
+                found.append((j, side))
+    return found
 
 
 def rounded(constants: Sequence[float], digits: int | None) -> tuple[float, ...]:

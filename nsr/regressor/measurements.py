@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import math
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsr.book.spelling import refuse_unknown
-from nsr.regressor.tables import TableError
+from nsr.regressor.tables import TableError, _is_number, default_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,14 +43,19 @@ def read_measurements(path: Path | str) -> pd.DataFrame:
         raise TableError(f"{file.name} is no table ({error}).") from None
     if len(rows) < 2:
         raise TableError(
-            f"{file.name} has {len(rows)} rows. The first line names the columns, and each further one is a measurement."
+            f"{file.name} has {len(rows)} row{'s' * (len(rows) != 1)}. The first line names the columns, and each further one is a measurement."
         )
     wrong = next((i for i, row in enumerate(rows) if len(row) != len(rows[0])), None)
     if wrong is not None:
         raise TableError(
-            f"Line {wrong + 1} of {file.name} has {len(rows[wrong])} entries, the first has {len(rows[0])}."
+            f"Line {wrong + 1} of {file.name} has {len(rows[wrong])} {'entry' if len(rows[wrong]) == 1 else 'entries'}, the first has {len(rows[0])}."
         )
     names = [name.strip() for name in rows[0]]
+    if all(_is_number(name if separator == "," else name.replace(",", ".")) for name in names):
+        raise TableError(
+            f"{file.name} has no names of columns: its first line is {separator.join(names)[:60]}. Write a line of names above it, for instance "
+            f"{separator.join(default_names(len(names)))[:60]}."
+        )
     double = next((name for name, n in Counter(names).items() if n > 1), None)
     if double is not None:
         raise TableError(f"{file.name} has two columns named {double[:40]!r}. Rename one.")
@@ -69,7 +75,8 @@ def _text_of(file: Path) -> str:
             raise TableError(
                 f"{file.name} has more than {LARGEST // 10**6} MB. Keep the columns that may matter, or some of the rows."
             )
-        return raw.decode("utf-8-sig")
+        marked = raw[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        return raw.decode("utf-16" if marked else "utf-8-sig")
     except UnicodeDecodeError:
         raise TableError(f"{file.name} is no text. Save the table as CSV, in UTF-8.") from None
     except OSError as error:
@@ -152,6 +159,22 @@ def report(model: NSRegressor, target: str, X: pd.DataFrame, y: pd.Series) -> st
         lines.append(
             f"{'▶' if index == answer.name else ' '}  {row.complexity:>6}  {abs(row.r2) if row.r2 > -5e-7 else row.r2:.6f}  {row.equation}"
         )
+    from nsr.search.oracle import NOISE  # late: it brings the compiler along
+
+    constants = model._formula(0)[1]
+    if constants and answer.r2 < 1 - NOISE:
+        told = ", ".join(f"{c:.6g} ± {half:.2g}" for c, half in zip(constants, model.half_widths_))
+        lines += [
+            "",
+            f"Constants in their order, with 95 % intervals: {told}",
+            "(if the form is right, and the errors are independent and of one size)",
+        ]
+    if model.beyond_:
+        sides = ", ".join(
+            f"{side} the {'smallest' if side == 'below' else 'largest'} {column}"
+            for column, side in model.beyond_
+        )
+        lines += ["", f"Not to be used {sides}: it has no value there, or an absurd one."]
     return "\n".join(lines)
 
 

@@ -5,6 +5,7 @@ of the data: 10⁶·tan(10⁻⁶·x) is a straight line. This file writes the li
 medians of u and v.
 
     f(u)           →  f(m) + f'(m)·(u − m)      where u stays close to m
+    f(u)           →  a + b·(u − c)²            where u stays so close to m that f is a parabola
     u·v            →  n·u + m·v − m·n           where u and v vary little compared with m and n
     tan(u)         →  1 / (π/2 − u)             close to a pole
     exp(c·log(u))  →  1/u, √u, u or u²          the one whose exponent is closest to c
@@ -34,6 +35,8 @@ from nsr.numbers.evaluation import evaluate
 from nsr.numbers.simplification import simplify
 
 _EXPONENTS: dict[float, Prefix] = {-1: ("div", CONSTANT), 0.5: ("sqrt",), 1: (), 2: ("pow2",)}
+SMALL = 1e-2  # arguments that vary less than this are small beside 1, on whose scale functions bend
+CLOSE = 1e-6  # a bend that is less than this beside the slope makes a straight line
 _STEP = 1e-4  # of the argument's own spread, for the slope of a function
 
 
@@ -68,7 +71,7 @@ def _limits(prefix: Prefix, constants: Constants, X: np.ndarray) -> Iterator[Val
         before, after = between(0, i), between(ends[i], len(prefix))
         u = between(i + 1, ends[i + 1])
         if ARITY[token] == 1:
-            new = [_line(token, u, X)]
+            new = [_line(token, u, X), *_parabola(token, u, X)]
             if token == "tan":
                 new.append(_reciprocal(u))
             if token == "exp" and "log" in u[0][:3:2]:
@@ -87,6 +90,23 @@ def _line(token: str, u: Valued, X: np.ndarray) -> Valued:
     low, mid, high = evaluate((token, "x1"), np.array([[m - h], [m], [m + h]])).tolist()
     slope = (high - low) / (2 * h)
     return join("add", number(mid - slope * m), join("mul", number(slope), u))
+
+
+def _parabola(token: str, u: Valued, X: np.ndarray) -> Iterator[Valued]:
+    """f(u) as a parabola of u, at the median of u, where u is so small that f(u) is one: cos(εx) is 1 − ε²x²/2."""
+    if token == "pow2":
+        return
+    values = evaluate(u[0], X, u[1])
+    m, spread = float(np.median(values)), float(np.ptp(values))
+    if not 0.0 < spread < SMALL:
+        return
+    h = 1e-3  # the function is smooth on the scale of 1; a smaller step would leave the curvature to rounding
+    low, mid, high = evaluate((token, "x1"), np.array([[m - h], [m], [m + h]])).tolist()
+    slope, bend = (high - low) / (2 * h), (high - 2 * mid + low) / (h * h) / 2
+    if math.isfinite(bend) and abs(bend) * spread > CLOSE * abs(slope):
+        away = slope / (2 * bend)  # from the vertex to m
+        square = join("pow2", join("add", number(away - m), u))
+        yield join("add", number(mid - bend * away * away), join("mul", number(bend), square))
 
 
 def _reciprocal(u: Valued) -> Valued:

@@ -177,14 +177,14 @@ class _Running:
         return [(self, k, request) for k, request in enumerate(self.asked) if k not in self.answers]
 
 
-def solve(problem: Problem, strategy: Strategy, model: Model, **options) -> Result:
+def solve(problem: Problem, strategy: Strategy | str, model: Model, **options) -> Result:
     """Search one problem: `solve_all([problem], strategy, model, **options)[0]`."""
     return solve_all([problem], strategy, model, **options)[0]
 
 
 def solve_all(
     problems: Sequence[Problem],
-    strategy: Strategy,
+    strategy: Strategy | str,
     model: Model,
     *,
     budget: Budget | None = None,
@@ -194,10 +194,14 @@ def solve_all(
 ) -> list[Result]:
     """Search all problems together; each gets the answer that it would get alone.
 
-    `budget` limits each problem. `progress` is the label of a progress line (None: silent). `reference` is
+    `strategy` is an object, or a name of nsr.search.strategies.names. `budget` limits each problem. `progress` is the label of a progress line (None: silent). `reference` is
     the training set that the result tables measure novelty against (`nsr.evidence.novelty.TrainingSet`).
     Ctrl-C ends all searches and returns the best so far.
     """
+    if isinstance(strategy, str):
+        from nsr.search.strategies.names import by_name  # late: strategies are written on top of the engine
+
+        strategy = by_name(strategy)
     strategy, most = suited(strategy, model), model.vocabulary.n_variables
     for problem in problems:
         if not isinstance(problem, Problem):

@@ -170,7 +170,7 @@ def move(browser: Browser, control: str, action: str) -> None:
 @pytest.mark.parametrize("name", CONTROLS)
 def test_a_control_moves_its_picture_in_jupyterlab(name: str, server: dict, browser: Browser):
     label, there, back = CONTROLS[name]
-    browser.open(f"{server['url']}lab/tree/{name}.py?reset&token={server['token']}")
+    browser.open(f"{server['url']}lab/tree/notebooks/{name}.py?reset&token={server['token']}")
     run_all(
         browser,
         sum(cell.cell_type == "code" for cell in jupytext.read(runner.NOTEBOOKS / f"{name}.py").cells),

@@ -15,6 +15,7 @@ import jupytext
 import nbformat
 import pytest
 from conftest import ROOT
+from jupytext.config import load_jupytext_configuration_file
 from wrong_answers import WRONG
 
 from nsr.book import classroom, pages, runner
@@ -56,6 +57,17 @@ def test_header_names_format_and_kernel(path: Path):
     head = path.read_text().split("# %%")[0]
     assert "format_name: percent" in head
     assert jupytext.read(path).metadata["kernelspec"]["name"] == "python3"
+
+
+@static
+@each_notebook
+def test_saving_it_in_the_lab_leaves_the_header_alone(path: Path):
+    """JupyterLab adds what it knows about language and kernel, and jupytext the version that it has."""
+    notebook, options = jupytext.read(path), {"extension": ".py", "format_name": "percent"}
+    notebook.metadata["language_info"] = {"name": "python", "version": "3.11.9"}
+    load_jupytext_configuration_file(str(ROOT / "pyproject.toml")).set_default_format_options(options)
+    saved = jupytext.writes(notebook, fmt=options)
+    assert saved.split("# %%")[0] == path.read_text().split("# %%")[0]
 
 
 @static

@@ -87,6 +87,7 @@ def test_every_vocabulary_has_the_special_tokens_first_and_no_duplicates():
         (("add", "x1", "x11"), "unknown token 'x11'"),
         (("add", 3, "x1"), "unknown token"),
         ("sin(x1)", "parse(text)"),
+        ((("add", "x1", "C"), (2.0,)), "prefix, constants = parse(text) takes them apart"),
     ],
 )
 def test_a_bad_tuple_is_refused_with_its_place(bad, words):

@@ -66,3 +66,10 @@ def test_compact_sets_are_sets():
         and list(compact) == sorted(known)
     )
     assert compact != TemplateSet(["sin x1"]) and compact != known - {("sin", "x1")} and not TemplateSet([])
+
+
+def test_a_loaded_network_is_shown_in_one_line():
+    assert (
+        repr(load("laptop/nesymres")).startswith("Trained('laptop/nesymres': ")
+        and len(repr(load("laptop/nesymres"))) < 90
+    )

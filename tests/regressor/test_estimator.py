@@ -29,14 +29,14 @@ from nsr.numbers import fitting
 from nsr.numbers.evaluation import evaluate, fit_constants, r2_score
 from nsr.regressor import estimator, srbench, warming
 from nsr.regressor.estimator import column_importance, default_weights
-from nsr.regressor.judging import digits_for
+from nsr.regressor.judging import Found, digits_for, half_widths
 from nsr.regressor.measurements import report
 from nsr.regressor.tables import TableError
 from nsr.regressor.warming import warm_up
 from nsr.search import oracle, subsampling
 from nsr.search.deadline import Deadline
 from nsr.search.model_selection import pareto
-from nsr.search.oracle import Verify
+from nsr.search.oracle import Candidate, Verify
 from nsr.search.strategies import GVS, BeamSearch, LocalSearch
 
 CANNOT_APPLY: dict[str, str] = {}  # checks of scikit-learn that NSRegressor does not pass, and why
@@ -185,12 +185,27 @@ def test_more_columns_than_variables(criterion):
     y = X[:, 7] + 2 * X[:, 2]
     assert set(np.argsort(column_importance(X, y, criterion, 0))[-2:]) == {2, 7}
     model = small(columns=criterion).fit(X, y)
-    assert len(model.columns_) == 5 and {"x3", "x8"} <= set(model.columns_)
+    # the network sees the first five
+    assert len(model.columns_) == 9 and {"x3", "x8"} <= set(model.columns_[:5])
     assert model.score(X, y) > 0.99
     by_hand = small(columns=["x8", "x3"]).fit(pd.DataFrame(X, columns=[f"x{i + 1}" for i in range(9)]), y)
     assert by_hand.columns_ == ["x3", "x8"] and by_hand.predict(
         pd.DataFrame(X, columns=by_hand.feature_names_in_)
     ).shape == (200,)
+
+
+def test_a_law_of_more_columns_than_the_network_has_variables():
+    X = np.random.default_rng(4).uniform(1, 3, (120, 8))
+    y = X[:, 0] * X[:, 1] * np.sqrt(X[:, 7]) * X[:, 3] / (X[:, 4] * X[:, 5] ** 2)
+    model = small().fit(X, y)
+    assert model.formula_ == "x1*x2*x4*sqrt(x8)/(x5*x6**2)" and np.allclose(model.predict(X), y)
+
+
+@pytest.mark.parametrize(("low", "high"), [(1, 10), (1, 20), (10, 200)])
+def test_half_of_a_harmonic_mean(low, high):
+    X = np.random.default_rng(0).uniform(low, high, (100, 2))
+    model = small().fit(X, X[:, 0] * X[:, 1] / (X[:, 0] + X[:, 1]))
+    assert model.formula_ in ("x1*x2/(x1 + x2)", "x1*x2/(x2 + x1)")
 
 
 GOOD = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": [0.0, 1.0, 0.0, 2.0]})
@@ -258,6 +273,8 @@ def test_bad_tables_get_a_sentence(X, y, message):
         ({"strategy": "magic"}, "no strategy 'magic'"),
         ({"selection": "best"}, "choose 'short' or 'r2'"),
         ({"max_time": -1}, "number of seconds"),
+        ({"max_time": "10"}, "max_time is '10'; it must be a number of seconds"),
+        ({"n_bags": "3"}, "n_bags is '3'; it must be a whole number"),
         ({"columns": "all"}, "choose 'forest', 'mutual_info'"),
         ({"columns": ["c"]}, "X has no column 'c'"),
         ({"n_bags": 0}, "at least 1"),
@@ -266,6 +283,112 @@ def test_bad_tables_get_a_sentence(X, y, message):
 def test_bad_parameters_get_a_sentence(options, message):
     with pytest.raises(ValueError, match=message):
         small(**options).fit(GOOD, LINE)
+
+
+@pytest.mark.parametrize("row", [9999, -1, "a"])
+def test_a_row_that_is_not_there_gets_a_sentence(row):
+    model = small().fit(GOOD, LINE)
+    for answer in (lambda: model.predict(GOOD, row), lambda: model.latex(row), lambda: model.text(row)):
+        with pytest.raises(ValueError, match="equations_ has the rows 0 to"):
+            answer()
+
+
+class Interrupted:
+    """A search in which somebody presses Ctrl-C after a second expression."""
+
+    name = "interrupted"
+
+    def search(self, view, rng):
+        yield Verify((("x1",),))
+        raise KeyboardInterrupt
+
+
+def test_an_interrupted_search_says_so_and_keeps_what_it_has():
+    X = np.random.default_rng(0).uniform(1, 2, (30, 2))
+    noisy = X[:, 0] + 0.01 * np.random.default_rng(1).standard_normal(30)
+    with pytest.warns(RuntimeWarning, match="was interrupted after"):
+        model = small(strategy=Interrupted()).fit(X, noisy)
+    assert model.stopped_ == "interrupted" and model.score(X, noisy) > 0.9
+
+
+def test_linear_data_are_answered_with_a_plain_line():
+    rng = np.random.default_rng(2)
+    X = rng.uniform(0, 5, (60, 3))
+    model = small().fit(X, 2 * X[:, 0] + X[:, 1])
+    assert model.formula_ == "2*x1 + x2" and model.stopped_ == "a plain form fits exactly"
+    X = rng.uniform(0, 5, (5000, 3))  # the third column does not matter
+    assert "x3" not in small().fit(X, 2 * X[:, 0] + X[:, 1] + rng.standard_normal(5000)).formula_
+
+
+def test_a_formula_that_ends_just_outside_the_data_says_so():
+    X = np.random.default_rng(3).uniform(1, 5, (80, 2))
+    model = small(strategy=Knows("add x1 log add C x2")).fit(X, X[:, 0] + np.log(X[:, 1] - 0.98))
+    assert model.beyond_ == [("x2", "below")]
+    assert "Not to be used below the smallest x2" in report(model, "y", X, X[:, 0])
+    assert small().fit(X, X[:, 0] * np.sqrt(X[:, 1])).beyond_ == []
+
+
+def test_constants_that_cancel_are_priced_by_their_digits():
+    """x²/2 as a cosine of a tiny argument is shorter than x²/2 beside a waste of tokens, and is not the
+    answer."""
+    X = np.random.default_rng(4).uniform(1, 5, (80, 1))
+    y, wave = 0.5 * X[:, 0] ** 2, ("add", "C", "mul", "C", "cos", "mul", "C", "x1")
+    model = small().fit(X, y)
+    fit = fit_constants(wave, X, y, starts=0, initial=(3.28e7, -3.28e7, 0.0001234567))
+    found = [
+        Found(Candidate(prefix, constants, 1.0, 0.0), prefix, constants)
+        for prefix, constants in (
+            (wave, fit.constants),
+            (("add", "mul", "C", "pow2", "x1", "log", "exp", "log", "C"), (0.5, 1.0)),
+        )
+    ]
+    model._tabulate(found, X, y, tiny_full(), Deadline(None))
+    assert 1 - r2_score(y, evaluate(wave, X, fit.constants)) < 1e-12 and "cos" not in model.formula_
+
+
+def test_95_of_100_intervals_hold_the_constant():
+    rng, x, held = np.random.default_rng(5), np.linspace(0, 3, 40)[:, None], []
+    prefix = ("add", "C", "mul", "C", "exp", "mul", "C", "x1")
+    for _ in range(300):
+        y = 1.0 + 2.0 * np.exp(-0.7 * x[:, 0]) + 0.05 * rng.standard_normal(40)
+        fit = fit_constants(prefix, x, y, starts=0, initial=(1.0, 2.0, -0.7))
+        half = half_widths(prefix, fit.constants, x, y - evaluate(prefix, x, fit.constants))
+        held.append(np.abs(np.array(fit.constants) - (1.0, 2.0, -0.7)) <= half)
+    assert (np.abs(np.mean(held, axis=0) - 0.95) < 0.035).all()
+
+
+def test_the_report_says_how_sure_the_constants_are():
+    rng = np.random.default_rng(6)
+    X = rng.uniform(1, 5, (80, 1))
+    model = small().fit(X, 3.0 * X[:, 0] ** 2 + 0.1 * rng.standard_normal(80))
+    assert re.search(r"95 % intervals: (2.99|3.0)\d* ± 0.00\d+\n", report(model, "y", X, X[:, 0]))
+    assert "intervals" not in report(small().fit(X, 3.0 * X[:, 0] ** 2), "y", X, X[:, 0])
+
+
+def test_a_formula_of_the_users_own_is_fitted_and_judged():
+    rng = np.random.default_rng(7)
+    X = pd.DataFrame({"dose": rng.uniform(0.1, 8, 60), "flow rate": rng.uniform(1, 2, 60)})
+    y = 3 * np.sin(1.7 * X.dose / (0.4 + X["flow rate"])) + 0.2 * X.dose + 0.01 * rng.standard_normal(60)
+    own = "a*sin(b*dose/(c + flow_rate)) + d*dose"
+    model, without = small(start=[own]).fit(X, y), small().fit(X, y)
+    assert model.score(X, y) > 0.9999 > 0.999 > without.score(X, y)
+    assert "sin" in model.formula_ and "flow_rate" in model.formula_
+
+
+@pytest.mark.parametrize("start", ["a*", 3, "dose**n", "a b"])
+def test_what_is_no_formula_of_ones_own_gets_a_sentence(start):
+    with pytest.raises(ValueError, match="start: "):
+        small(start=[start]).fit(GOOD, LINE)
+
+
+@pytest.mark.parametrize("strategy", ["beam", LocalSearch(candidates=40)])
+def test_forbidden_operators_are_in_no_answer(strategy):
+    X = np.random.default_rng(8).uniform(0.1, 3, (60, 2))
+    forbid = ["sin", "cos", "div", "exp"]
+    model = small(strategy=strategy, forbid=forbid).fit(X, np.sin(X[:, 0]) / X[:, 1])
+    assert not {token for prefix, _ in model._formulas for token in prefix} & set(forbid)
+    with pytest.raises(ValueError, match="operator"):
+        small(forbid=["sine"]).fit(GOOD, LINE)
 
 
 def test_missing_network_says_what_to_do():

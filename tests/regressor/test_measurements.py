@@ -47,10 +47,15 @@ def test_it_reads_what_pandas_reads_when_told_the_separator(tmp_path_factory, co
     "content, sentence",
     [
         (b"", "has 0 rows"),
-        (b"a,b\n", "has 1 rows"),
-        (b"a,b\n1,2\n3\n", "Line 3 of some.csv has 1 entries"),
+        (b"a,b\n", r"has 1 row\."),
+        (b"a,b\n1,2\n3\n", "Line 3 of some.csv has 1 entry, the first has 2"),
         (b"a,a\n1,2\n", "two columns named 'a'"),
-        (b"\xff\xfe\x00\x81", "is no text"),
+        (
+            b"1.5,2\n2.5,3\n",
+            "has no names of columns: its first line is 1.5,2. Write a line of names .* x1,x2",
+        ),
+        (b"1,5;2;3\n2,5;3;4\n", "has no names of columns"),
+        (b"\xff\xfe\x00", "is no text"),
         (b"PK\x03\x04\x9c\x9c", "is no text"),
     ],
 )
@@ -108,6 +113,16 @@ def test_ten_thousand_columns_are_looked_at_once_each(tmp_path):
     with pytest.raises(TableError, match="two columns named 'column 7'"):
         file.write_text(f"{','.join([*names, 'column 7'])}\n{','.join(['1'] * 10_001)}")
         read_measurements(file)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_a_byte_order_mark_tells_the_encoding(tmp_path, encoding):
+    mark = "\ufeff" if encoding in ("utf-16-le", "utf-16-be") else ""
+    (tmp_path / "some.csv").write_bytes(f"{mark}Länge,Zeit\n1,2\n3,4\n".encode(encoding))
+    assert read_measurements(tmp_path / "some.csv").to_dict("list") == {
+        "Länge": [1.0, 3.0],
+        "Zeit": [2.0, 4.0],
+    }
 
 
 def test_decimal_commas_are_read_where_no_comma_separates(tmp_path):

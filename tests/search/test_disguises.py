@@ -27,6 +27,13 @@ DISGUISES = {  # tokens, constants, what it is a disguise of, and its tokens
     ),
     "a line as a tangent": ("mul C tan mul C x1", (3 * BIG, 1 / BIG), lambda a, b: 3 * a, 3),
     "a line as an exponential": ("add C mul C exp mul C x2", (-BIG, BIG, 2 / BIG), lambda a, b: 2 * b, 3),
+    "a square as a cosine": ("add C mul C cos mul C x1", (3.1e7, -3.1e7, 1e-4), lambda a, b: 0.155 * a**2, 4),
+    "a square as a cosine beside x2": (
+        "add mul C x2 add C mul C cos add C mul C x1",
+        (2.0, 3e6, -3e6, -1e-3, 1e-3),
+        lambda a, b: 2 * b + 1.5 * (a - 1) ** 2,
+        11,
+    ),
     "a product beside a function": ("mul x1 mul C sin mul C x2", (BIG, 1 / BIG), lambda a, b: a * b, 3),
     "a reciprocal at a pole": ("mul C tan add C mul C x1", (3 / BIG, -POLE, 1 / BIG), lambda a, b: -3 / a, 3),
     "a reciprocal as a power": (

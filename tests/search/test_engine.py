@@ -402,3 +402,10 @@ def test_a_prompt_longer_than_the_network_reads_has_no_answers_and_is_no_error()
     assert all(bool(tokens) == bool(beam) for tokens, beam in answers) and [
         bool(tokens) for tokens, _ in answers
     ] == [True, True, False, False, False, False]
+
+
+def test_a_strategy_may_be_given_by_its_name():
+    one = problems(1)[0]
+    assert summary(solve(one, "beam", fake_model())) == summary(solve(one, BeamSearch(5), fake_model()))
+    with pytest.raises(ValueError, match="baem"):
+        solve(one, "baem", fake_model())

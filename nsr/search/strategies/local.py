@@ -106,7 +106,8 @@ class LocalSearch:
     verified per round, at most `completions` of them written by the network; `max_operators` bounds a
     template.  Ablations: `start="random"`, `guided=False` (no network at all with both), `families=False`
     (constants stay where the network put them, edits add none), `robust=False` (families are chosen by R²
-    itself), fewer `kinds`, `completions=0`.  `watch` is called with a `Round` after each one.
+    itself), fewer `kinds`, `completions=0`.  `first` are expressions that are verified before the network is
+    asked; nothing with an operator in `forbid` is verified.  `watch` is called with a `Round` after each one.
     """
 
     beam_size: int = 5
@@ -122,6 +123,8 @@ class LocalSearch:
     starts: int = 2
     price: float = PRICE
     robust: bool = True
+    first: tuple[Prefix, ...] = ()
+    forbid: tuple[Token, ...] = ()
     watch: Callable[[Round], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -158,8 +161,10 @@ class LocalSearch:
     # -------------------------------------------------------------------------------------------------------------- start
 
     def begin(self, book: Book, view: View, rng: np.random.Generator) -> Generator[Any, Any, None]:
+        if self.first:
+            yield from book.verify([prefix for prefix in self.first if self.allows(prefix)], note="first")
         if self.start == "beam":
-            hypotheses = yield Complete((), self.beam_size)
+            hypotheses = [h for h in (yield Complete((), self.beam_size)) if self.allows(h.prefix)]
             yield from book.verify([h.prefix for h in hypotheses], [h.log_prob for h in hypotheses], "beam")
         else:
             bank = (
@@ -169,7 +174,7 @@ class LocalSearch:
             )
             leaves, chosen = leaves_of(view), []
             for i in rng.permutation(len(bank)):
-                if set(variables(bank[i])) <= set(leaves):
+                if set(variables(bank[i])) <= set(leaves) and self.allows(bank[i]):
                     chosen.append(bank[i])
                 if len(chosen) == self.beam_size:
                     break
@@ -177,6 +182,9 @@ class LocalSearch:
         # the smallest templates there are
         if not any(self.writable(book, key) for key in book.verifications):
             yield from book.verify([(leaf,) for leaf in leaves_of(view)], note="leaf")
+
+    def allows(self, prefix: Prefix) -> bool:
+        return not set(prefix) & set(self.forbid)
 
     def writable(self, book: Book, key: tuple) -> bool:
         """Whether a family is valid and in the generator's language: a network may write what it was never
@@ -262,6 +270,7 @@ class LocalSearch:
             prefix = template if self.families else edit.prefix
             if (
                 template
+                and self.allows(template)
                 and in_language(template, book.view.vocabulary)
                 and (key := book.key(prefix)) not in book.verifications
             ):

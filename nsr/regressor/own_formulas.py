@@ -1,0 +1,35 @@
+"""A formula of the user's own, as text in the names of the columns: `a*length/(b + length)`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from nsr.formulas.expressions import UNARY, ExpressionError, Valued
+from nsr.formulas.parsing import parse
+
+_WORDS = {*UNARY, "ln", "arcsin", "pi", "e"}  # that a formula may use besides the names of columns
+_NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
+
+
+def read_formula(text: str, symbols: Sequence[str]) -> Valued:
+    """Tokens, and where the fit of the constants begins: at the numbers in the text, and at 1 for every other
+    letter. A letter that stands in two places is two constants.
+
+    >>> read_formula("a*length/(2.5 + length)", ["mass", "length"])
+    (('div', 'mul', 'C', 'x2', 'add', 'C', 'x2'), (1.0, 2.5))
+    """
+
+    def read(name: re.Match) -> str:
+        if name[0] in symbols:
+            return f"x{symbols.index(name[0]) + 1}"
+        return name[0] if name[0] in _WORDS else "1.0"
+
+    if not isinstance(text, str):
+        raise ValueError(f"start: {text!r} is no text; write a formula, for instance 'a*{symbols[0]} + b'.")
+    if re.search(r"(\*\*|\^)\s*\(?\s*[-+]?\s*[^\W\d]", text):
+        raise ValueError(f"start: an exponent in {text!r} is no number; write exp(n*log(x)) for x**n.")
+    try:
+        return parse(_NAME.sub(read, text))
+    except ExpressionError as error:
+        raise ValueError(f"start: {text!r} is no formula ({error}).") from None
