@@ -108,7 +108,7 @@ class Row:
             f"seed {self.seed}",
             "" if self.step is None else f"step {self.step:,}",
             self.noise and f"{self.noise:.0%} noise",
-            self.fit,
+            self.protocol if "protocol" in self.show else self.fit,
         )
         return " ".join(word for word in words if word)
 
