@@ -43,6 +43,7 @@ from nsr.formulas.expressions import Template, is_valid
 from nsr.network.checkpoints import Trained, load, places_of
 from nsr.network.devices import best_device
 from nsr.network.tiny_networks import tiny_network
+from nsr.numbers.fitting import Method
 from nsr.search.engine import Budget, Strategy, solve_all
 from nsr.search.result import Result
 
@@ -114,6 +115,7 @@ def measure(
     limit: int | None = None,
     noise: float = 0.0,
     budget: Budget | None = None,
+    fit: Method = "",
     reference: TrainingSet | None = None,
     label: str | None = None,
     **columns: Any,
@@ -122,7 +124,8 @@ def measure(
     `nsr.evidence.novelty.tidy`), and ranks.
 
     `limit` searches only the first so many problems of the set; each has the line that it has among all of
-    them. `noise` is added to the given points, the same for every strategy. `label` is shown as progress.
+    them. `noise` is added to the given points, the same for every strategy. `fit="bfgs"` is the published fit.
+    `label` is shown as progress.
     More `columns` are added as constants.
     """
     reference = reference or TrainingSet.of(trained)
@@ -132,7 +135,7 @@ def measure(
         for problem in problems_of(trained, test_set, seed, n_problems, n_points)[:limit]
     ]
     results = solve_all(
-        problems, strategy, trained, budget=budget, seed=seed, progress=label, reference=reference
+        problems, strategy, trained, budget=budget, fit=fit, seed=seed, progress=label, reference=reference
     )
     return tabulate(results, test_set, reference, **columns)
 
@@ -295,7 +298,7 @@ def _lines(
     if row.test_set in PRACTICAL_SETS:
         return measure_practical(trained, row, row.label)
     _compile(row, trained)
-    columns = {name: getattr(row.strategy, name) for name in row.show}
+    columns = {name: getattr(row if name == "protocol" else row.strategy, name) for name in row.show}
     columns |= {} if row.step is None else {"step": row.step}
     table = measure(
         trained,
@@ -307,21 +310,23 @@ def _lines(
         limit=row.limit,
         noise=row.noise,
         budget=row.budget,
+        fit=row.fit,
         reference=training(row.weights),
         **columns,
     )
     return table.assign(noise=row.noise) if row.noise else table
 
 
-_compiled: set[str] = set()
+_compiled: set[tuple[str, str]] = set()
 
 
 def _compile(row: Row, trained: Trained) -> None:
-    """What is compiled at its first use is compiled before a clock runs: by a small search of each strategy."""
-    if row.strategy.name not in _compiled:
-        _compiled.add(row.strategy.name)
+    """What is compiled at its first use is compiled before a clock runs: by a small search of each strategy
+    and fit."""
+    if (row.strategy.name, row.fit) not in _compiled:
+        _compiled.add((row.strategy.name, row.fit))
         one = problems_of(trained, row.test_set, n_problems=1, n_points=20)
-        solve_all(one, row.strategy, trained, budget=Budget(candidates=20))
+        solve_all(one, row.strategy, trained, budget=Budget(candidates=20), fit=row.fit)
 
 
 def snapshot_steps(name: str, trained: Trained, n: int | None = None, scale: str = "laptop") -> list[int]:

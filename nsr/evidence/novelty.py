@@ -162,6 +162,7 @@ def tidy(
                 "tokens": result.n_tokens,
                 "seconds": round(result.processor, 4),
                 "fits": result.n_fits,
+                "evaluations": round(result.n_evaluations),
                 "r2_given": result.r2_given,
                 "log_prob": math.nan if answer is None else answer.log_prob,
                 "answer_length": 0 if answer is None else len(answer.prefix),

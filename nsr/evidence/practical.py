@@ -28,7 +28,13 @@ def measure_practical(trained: Trained, row: Row, label: str | None = None) -> p
     """One line per problem: see `nsr.evidence.novelty.tidy`; `r2_short` is the held-out R² of the candidate
     with the shortest description."""
     reference = TrainingSet.of(trained, only=("novel",))
-    options = {"n_bags": row.n_bags, "budget": row.budget, "seed": row.seed, "progress": label}
+    options = {
+        "n_bags": row.n_bags,
+        "budget": row.budget,
+        "fit": row.fit,
+        "seed": row.seed,
+        "progress": label,
+    }
     results = solve_bagged(practical_problems(row), row.strategy, trained, **options, reference=reference)
     return tidy(
         results,

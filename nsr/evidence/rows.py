@@ -11,17 +11,20 @@ from nsr.book.run_records import digest
 from nsr.data.practical_sets import SETS as PRACTICAL_SETS
 from nsr.formulas.expressions import Prefix
 from nsr.network.checkpoints import Trained, weights_digest
+from nsr.numbers.fitting import Method
 from nsr.search.engine import Budget, Strategy, suited
+from nsr.search.protocol import Protocol
 
 SEEDS = (0, 1, 2)  # of the test sets: each draws other formulas and other points
 N_PROBLEMS = 150
 N_POINTS = 100  # given to the strategy; as many fresh ones to report on
 # What the record of a row holds, for the three kinds of test sets. A row is known by the digest of its record,
-# order included, so these stay as they were when the tables were measured. "?": only if it is not zero.
+# order included, so these stay as they were when the tables were measured. "?": only if it is not zero
+# or empty.
 RECORDS = (
-    "weights weights_digest test_set step seed n known first?",
-    "test_set weights seed noise n_bags n_points limit strategy options budget weights_digest",
-    "weights weights_digest strategy options test_set seed n_problems n_points step first? noise? budget",
+    "weights weights_digest test_set step seed n known first? fit?",
+    "test_set weights seed noise n_bags n_points limit strategy options budget weights_digest fit?",
+    "weights weights_digest strategy options test_set seed n_problems n_points step first? noise? budget fit?",
 )
 SKELETON_SETS = ("new_skeletons", "new_tables")  # see `nsr.evidence.scaling`
 
@@ -34,7 +37,10 @@ class Row:
     generator, `PRACTICAL_SETS` are laws and data, `SKELETON_SETS` are transformer4sr's. `step` asks for a
     snapshot of the training instead of the finished network; `limit` searches only so many problems of the
     set; `noise` is a share of y's standard deviation, on the given points; `show` names options of the
-    strategy that become columns, so that rows that differ in them can be told apart.
+    strategy, or the `protocol`, that become columns, so that rows that differ in them can be told apart.
+
+    `fit="bfgs"` fits constants as the published systems do. How they decode is said by the strategy; `under` a
+    protocol both are what they have to be.
 
     `weights` names the network where a table has several. `n_bags` is for practical sets only; `known` is for
     skeletons only, the ones that no problem of `new_skeletons` may have.
@@ -53,6 +59,7 @@ class Row:
     weights: str = ""
     n_bags: int = 1
     known: frozenset[Prefix] = frozenset()
+    fit: Method = ""
 
     def parameters(self, trained: Trained | None) -> dict[str, Any]:
         """All that decides the numbers of this row, apart from the code; None is a network that is not here."""
@@ -61,7 +68,7 @@ class Row:
             "weights": self.weights or trained.name,
             "weights_digest": weights_digest(trained, self.step) if trained else "",
             "strategy": self.strategy.name,
-            "options": dataclasses.asdict(strategy) if dataclasses.is_dataclass(strategy) else {},
+            "options": options_of(strategy) if dataclasses.is_dataclass(strategy) else {},
             "budget": dataclasses.asdict(self.budget) if self.budget else None,
             "first": self.limit,
             "n": self.n_problems,
@@ -72,6 +79,22 @@ class Row:
         return {
             name.strip("?"): values[name.strip("?")] for name in names if name[-1] != "?" or values[name[:-1]]
         }
+
+    @classmethod
+    def under(cls, protocol: str, strategy: str, beam_size: int, test_set: str, **options: Any) -> Row:
+        """The row of a strategy and a protocol, both by name, in a table that has a column `protocol`.
+
+        >>> row = Row.under("published", "gvs", 5, "not_included", seed=1)
+        >>> row.strategy.predictor.masked, row.fit, row.protocol
+        (False, 'bfgs', 'published')
+        """
+        chosen = Protocol.named(protocol)
+        made = chosen.strategy(strategy, beam_size)
+        return cls(made, test_set, fit=chosen.fit, **{"show": ("protocol",)} | options)
+
+    @property
+    def protocol(self) -> str:
+        return Protocol.of(self.strategy, self.fit).name
 
     @property
     def label(self) -> str:
@@ -85,8 +108,22 @@ class Row:
             f"seed {self.seed}",
             "" if self.step is None else f"step {self.step:,}",
             self.noise and f"{self.noise:.0%} noise",
+            self.protocol if "protocol" in self.show else self.fit,
         )
         return " ".join(word for word in words if word)
+
+
+def options_of(strategy: Any) -> dict[str, Any]:
+    """The options of a strategy, and of those inside it, as a record has them.
+
+    One that is marked as `later` came after the first tables, and is left out where it has its default: a row
+    that was measured before it existed keeps its record.
+    """
+    return {
+        option.name: options_of(value) if dataclasses.is_dataclass(value) else value
+        for option in dataclasses.fields(strategy)
+        if (value := getattr(strategy, option.name)) != option.default or not option.metadata.get("later")
+    }
 
 
 @lru_cache(maxsize=4)

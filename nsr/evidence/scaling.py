@@ -151,7 +151,7 @@ def measure_skeletons(trained: Trained, row: Row) -> pd.DataFrame:
     training = skeleton_set(trained.templates)
     known = row.known if row.test_set == "new_skeletons" else trained.templates
     problems = problems_of(row.test_set, known, row.n_problems, row.seed, row.n_points)[: row.limit]
-    results = solve_all(problems, row.strategy, trained, seed=row.seed, reference=training)
+    results = solve_all(problems, row.strategy, trained, fit=row.fit, seed=row.seed, reference=training)
     answers = [result.answer and result.answer.prefix for result in results]
     written = [next(iter(result.generated), ()) for result in results]  # also what is undefined at the points
     truths = [problem.truth for problem in problems]

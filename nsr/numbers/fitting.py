@@ -5,6 +5,9 @@ start is decided in initial_guesses.py, the descent from there is in least_squar
 their own: next to a pole of tan a single point can outweigh all the others. So every second searched start is
 found and approached with chords instead of differences (see least_squares.chord), for which poles are
 harmless; plain least squares has the last word.
+
+`method="bfgs"` fits as the published systems do (see bfgs.py), for measurements that want to know what the fit
+is worth.
 """
 
 from __future__ import annotations
@@ -15,17 +18,22 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numba import njit
 
+from nsr.book.spelling import refuse_unknown
 from nsr.formulas.expressions import ExpressionError, Prefix
+from nsr.numbers.bfgs import fit_bfgs, normal_starts
 from nsr.numbers.compiling import COMPILE
 from nsr.numbers.initial_guesses import FACTOR, analyse, even_steps, new_stream, search
-from nsr.numbers.interpreter import as_columns, prepare_program, run
+from nsr.numbers.interpreter import as_columns, prepare_program, run, stack_size
 from nsr.numbers.least_squares import UNDEFINED, copy, count, descend, new_task, project
 
 Job = tuple[Prefix, np.ndarray, np.ndarray]
+Method = Literal["", "bfgs"]
+METHODS = ("", "bfgs")  # how constants are fitted: ours, or as published
 
 SEARCHED = 200  # vectors that the search for one start looks at ...
 SEARCH_POINTS = 32  # ... on no more than twice this number of points
@@ -51,16 +59,27 @@ def on_cores(n: int) -> Iterator[None]:
 @dataclass(frozen=True)
 class Fit:
     """Fitted constants in prefix order, their R² (-inf if impossible) and mean squared error on the given
-    points, and what went wrong."""
+    points, what went wrong, and how often the expression was evaluated.
+
+    An evaluation is one at all points. One with N exact derivatives counts as 1 + N, which is what finite
+    differences would need; one at a part of the points counts as this part.
+    """
 
     constants: tuple[float, ...]
     r2: float
     mse: float
     why: str = ""
+    evaluations: float = 0.0
 
 
 def fit_constants(
-    prefix: Prefix, X: np.ndarray, y: np.ndarray, starts: int = 4, seed: int = 0, initial=None
+    prefix: Prefix,
+    X: np.ndarray,
+    y: np.ndarray,
+    starts: int = 4,
+    seed: int = 0,
+    initial=None,
+    method: Method = "",
 ) -> Fit:
     """Fit the constants of an expression to the points X (P, D), y (P,).
 
@@ -68,14 +87,15 @@ def fit_constants(
     found by a search; `initial`, one vector (K,) or several (I, K), adds starts in front. An expression has
     to be defined at every given point: a start with an undefined value counts as infinitely bad, and if none
     is better the answer is R² = -inf with the reason in `why`. Never raises for an expression that cannot be
-    fitted, and never warns.
+    fitted, and never warns. `method="bfgs"` is the published fit, with the published number and law of starts
+    whatever `starts` says.
 
     >>> x = np.linspace(0, 5, 50)[:, None]
     >>> fit = fit_constants(("add", "C", "exp", "mul", "C", "x1"), x, 2.5 + np.exp(-0.7 * x[:, 0]))
     >>> [round(c, 6) for c in fit.constants], round(fit.r2, 9)
     ([2.5, -0.7], 1.0)
     """
-    return fit_many([(prefix, X, y)], starts, seed, None if initial is None else [initial])[0]
+    return fit_many([(prefix, X, y)], starts, seed, None if initial is None else [initial], method=method)[0]
 
 
 def fit_many(
@@ -84,6 +104,7 @@ def fit_many(
     seed: int = 0,
     initial: Sequence | None = None,
     threads: int | None = None,
+    method: Method = "",
 ) -> list[Fit]:
     """Fit many expressions, each to its own points, on all cores; `initial` has one entry per job (None for
     none).
@@ -91,6 +112,7 @@ def fit_many(
     The answer for a job depends on the job, its starts and the seed, not on its neighbours nor on the number
     of threads.
     """
+    refuse_unknown([method], METHODS, "fit", ValueError)
     points: dict[tuple[int, int], tuple] = {}  # candidates of one problem share its points: prepare them once
     jobs, tasks = list(jobs), []
     for index, (prefix, X, y) in enumerate(jobs):
@@ -100,7 +122,7 @@ def fit_many(
                 raise ValueError(f"job {index}: X has {columns.shape[1]} points, y has {len(y_row)}")
             points[id(X), id(y)] = columns, y_row, measures(y_row)
         tasks.append(
-            (prefix, *points[id(X), id(y)], starts, seed, None if initial is None else initial[index])
+            (prefix, *points[id(X), id(y)], starts, seed, None if initial is None else initial[index], method)
         )
     threads = min(threads or _cores[0], len(tasks))
     if threads <= 1:
@@ -131,7 +153,14 @@ def measures(y: np.ndarray) -> np.ndarray:
 
 
 def _fit(
-    prefix: Prefix, columns: np.ndarray, y: np.ndarray, measured: np.ndarray, starts: int, seed: int, initial
+    prefix: Prefix,
+    columns: np.ndarray,
+    y: np.ndarray,
+    measured: np.ndarray,
+    starts: int,
+    seed: int,
+    initial,
+    method: Method,
 ) -> Fit:
     """One job in the reader's terms: compiled fit, then a score and a reason."""
     try:
@@ -150,21 +179,26 @@ def _fit(
     # The shape is (I, K).
     first = np.empty((0, K)) if initial is None or K == 0 else np.array(initial, np.float64).reshape(-1, K)
     first = first[np.isfinite(first).all(axis=1)]
-    begun = np.empty((max(starts + len(first), 1), K))
-    constants, undefined, r2, mse, _ = fit_program(
-        program, K, columns, y, measured, seed % 2**63, first, SEARCHED, ENOUGH, begun
-    )
-    if undefined:
-        return Fit(
-            tuple(constants.tolist()), -math.inf, math.inf, f"undefined at {undefined} of {y.size} points"
+    if method == "bfgs":
+        begun = np.concatenate([first, normal_starts(program, K, seed % 2**63)])
+        constants, evaluations = fit_bfgs(program, columns, y, begun)
+        undefined, r2, mse = outcome(program, constants, columns, y)
+    else:
+        begun = np.empty((max(starts + len(first), 1), K))
+        constants, undefined, r2, mse, _, evaluations = fit_program(
+            program, K, columns, y, measured, seed % 2**63, first, SEARCHED, ENOUGH, begun
         )
-    return Fit(tuple(constants.tolist()), r2, mse, f"{K} constants for {y.size} points" if K > y.size else "")
+    found = tuple(constants.tolist())
+    if undefined:
+        why = f"undefined at {undefined} of {y.size} points"
+        return Fit(found, -math.inf, math.inf, why, evaluations)
+    return Fit(found, r2, mse, f"{K} constants for {y.size} points" if K > y.size else "", evaluations)
 
 
 @njit(**COMPILE)
 def fit_program(program, K, X, y, measured, seed, initial, searched, enough, begun):
     """Multi-start fit of one program to X (D, P), y (P,): constants, undefined points, R², mse, number of
-    starts used.
+    starts used, evaluations (see `Fit`).
 
     As many starts as begun (I + starts, K) has rows; it receives them. Stops at the first one whose loss is
     at most the share `enough` of the variance of y.
@@ -207,12 +241,21 @@ def fit_program(program, K, X, y, measured, seed, initial, searched, enough, beg
             break
     if lowest > floor and lowest < UNDEFINED:
         descend(task, work, best, 1e-6, floor)
-    run(program, best, X, work.stack)
+    undefined, r2, mse = outcome(program, best, X, y)
+    spent = work.spent[0] + soft_work.spent[0] + sample_work.spent[0] * few_y.size / y.size
+    return best, undefined, r2, mse, used, spent
+
+
+@njit(**COMPILE)
+def outcome(program, c, X, y):
+    """Of fitted constants: how many points are undefined, R² and mean squared error."""
+    stack = np.empty((stack_size(program), y.size))
+    run(program, c, X, stack)
     undefined, mse = 0, 0.0
     for p in range(y.size):
-        undefined += not abs(work.stack[0, p]) < np.inf
-        mse += (y[p] - work.stack[0, p]) ** 2 / y.size
-    return best, undefined, score(y, work.stack[0]), mse, used
+        undefined += not abs(stack[0, p]) < np.inf
+        mse += (y[p] - stack[0, p]) ** 2 / y.size
+    return undefined, score(y, stack[0]), mse
 
 
 @njit(**COMPILE)

@@ -184,6 +184,7 @@ def search(task, work, kind, width, searched, typical, u, steps, best) -> None:
     stack, tangents, r, c = work.stack, work.tangents, work.residuals, work.step
     Q, triangle, shares = work.basis, work.triangle, work.shares
     lowest, some = np.inf, count(linear) > 0
+    work.spent[0] += searched * (1 + count(linear))
     for _ in range(searched):
         next_start(u, steps, kind, width, linear, c)
         if some:

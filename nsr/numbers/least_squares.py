@@ -28,9 +28,9 @@ ITERATIONS = 50  # at most, in one descent
 Task = namedtuple("Task", "program X y linear nonlinear unit middle typical")
 # Scratch of one task: values (S + 1, P), ∂f/∂c (K, P), an orthonormal basis of the linear columns (K, P) with
 # its triangle (K, K) and shares (K,), residuals (1, P), the projected Jacobian (K, P), normal matrix and its
-# factor (K, K), gradient, step and trial (K,).
+# factor (K, K), gradient, step and trial (K,), and the evaluations spent (1,) (see `fitting.Fit`).
 Work = namedtuple(
-    "Work", "stack tangents basis triangle shares residuals jacobian normal factor gradient step trial"
+    "Work", "stack tangents basis triangle shares residuals jacobian normal factor gradient step trial spent"
 )
 
 
@@ -51,6 +51,7 @@ def new_task(program, X, y, linear, unit, middle, typical):
         np.empty(K),
         np.empty(K),
         np.empty(K),
+        np.zeros(1),
     )
     return Task(program, X, y, linear, ~linear, unit, middle, typical), work
 
@@ -191,6 +192,7 @@ def project(task, work, c) -> float:
     stay in `work`."""
     linear, stack, r = task.linear, work.stack, work.residuals
     some = False
+    work.spent[0] += 1 + count(linear)
     for k in range(c.size):
         if linear[k]:
             c[k] = 0.0
@@ -215,6 +217,7 @@ def linearise(task, work, c) -> int:
     stack, tangents, r, Q, J = work.stack, work.tangents, work.residuals, work.basis, work.jacobian
     y, nonlinear, middle, typical = task.y, task.nonlinear, task.middle, task.typical
     run_tangents(task.program, c, nonlinear, task.X, stack, tangents)
+    work.spent[0] += 1 + count(nonlinear)
     load_residuals(y, stack, task.unit, middle, typical, r)
     per_unit = 1.0 / (typical if typical > 0.0 else task.unit)
     M = c.size - count(nonlinear)

@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = door(
         "decoding": "Complete Hypothesis NextTokens",
         "result": "r2_text",
         "pruning": "cost",
+        "protocol": "PROTOCOLS Protocol",
         "strategies": "strategies",
         "strategies.beam": "BeamSearch",
         "strategies.tpsr": "PUBLISHED TPSR",

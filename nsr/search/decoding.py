@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from nsr.formulas.grammar import allowed, open_arguments, token_tables
 from nsr.network.batches import sequence
 from nsr.network.devices import free_memory
 
+Stop = Literal["bound", "enough", "published"]  # when a beam search ends; see `Complete`
 MAX_LEN = 40  # tokens of an expression, unless the request says otherwise
 # hypotheses that share a pass on a CPU, where a larger key-value cache no longer fits its caches
 # (bench_engine.py)
@@ -54,8 +55,9 @@ class Complete:
     score first.
 
     `stop="bound"`: go on until no live hypothesis can still enter the b best finished ones (exact for the
-    beam); `stop="enough"`: until b are finished, as the published code does. `masked=False` lets the network
-    write what it likes.
+    beam); `stop="enough"`: until b are finished. `masked=False` lets the network write what it likes, and END
+    ends a hypothesis where it is among the 2b best continuations; with `stop="published"`, which else is
+    "enough", only where it comes before the b that go on, as in the published code.
     """
 
     prefix: Prefix = ()
@@ -64,14 +66,14 @@ class Complete:
     hints: tuple[int, ...] | None = None
     length_penalty: float = 1.0
     masked: bool = True
-    stop: Literal["bound", "enough"] = "bound"
+    stop: Stop = "bound"
     max_len: int = MAX_LEN
 
     def __post_init__(self) -> None:
         if self.beam_size < 1:
             raise ValueError(f"beam_size is {self.beam_size}; it must be at least 1")
-        if self.stop not in ("bound", "enough"):
-            raise ValueError(f"stop is {self.stop!r}; choose 'bound' or 'enough'")
+        if self.stop not in get_args(Stop):
+            raise ValueError(f"stop is {self.stop!r}; choose 'bound', 'enough' or 'published'")
 
 
 class Hypothesis(NamedTuple):
@@ -337,13 +339,16 @@ def _take_endings(vocabulary: Vocabulary, beams: _Beams, total: Tensor, rules: C
     """Take END out of the continuations: log-probabilities (J, b) of the hypotheses that end here, −inf for
     others.
 
-    The mask says where END may stand. Without it, as published, END counts if it is among the 2b best
-    continuations of a job, and what has no room for another token ends as it is.
+    The mask says where END may stand. Without it END counts if it is among the 2b best continuations of a
+    job, or as published before the b best others, and what has no room for another token ends as it is.
     """
     end = vocabulary.ids[END]
     ending = total[..., end].clone()
     if not rules.masked:
-        best = total.flatten(1).topk(min(2 * rules.beam_size, total[0].numel())).values  # (J, 2b)
+        if rules.stop == "published":
+            total[..., end] = -torch.inf
+        n = rules.beam_size if rules.stop == "published" else 2 * rules.beam_size
+        best = total.flatten(1).topk(min(n, total[0].numel())).values  # (J, n)
         ending[ending < best[:, -1:]] = -torch.inf
         full = (beams.length == beams.room)[:, None]
         ending = torch.where(full & (ending == -torch.inf), beams.log_prob, ending)
@@ -365,7 +370,7 @@ def _survivors(beams: _Beams, total: Tensor, rules: Complete) -> tuple[Tensor, T
     worst = beams.done_score[:, -1:]  # −inf until b are finished
     longest = torch.maximum((1 + beams.room.double()) ** alpha, (2 + beams.length.double()) ** alpha)
     best_score = log_prob / longest[:, None]
-    hopeless = worst > -torch.inf if rules.stop == "enough" else best_score <= worst
+    hopeless = best_score <= worst if rules.stop == "bound" else worst > -torch.inf
     log_prob = log_prob.masked_fill(hopeless, -torch.inf)
     order = _in_place(parent, log_prob > -torch.inf)
     return log_prob.gather(1, order), parent.gather(1, order), token.gather(1, order)

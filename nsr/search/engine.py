@@ -24,6 +24,7 @@ from nsr.book.run_records import progress as show_progress
 from nsr.data.problems import Problem, ProblemError
 from nsr.data.templates import TreeRecipe
 from nsr.formulas.expressions import Vocabulary
+from nsr.numbers.fitting import Method
 from nsr.search import decoding
 from nsr.search.decoding import Complete, Job, NextTokens
 from nsr.search.dialogue import Dialogue
@@ -188,13 +189,16 @@ def solve_all(
     model: Model,
     *,
     budget: Budget | None = None,
+    fit: Method = "",
     seed: int = 0,
     progress: str | None = None,
     reference: Any = None,
 ) -> list[Result]:
     """Search all problems together; each gets the answer that it would get alone.
 
-    `strategy` is an object, or a name of nsr.search.strategies.names. `budget` limits each problem. `progress` is the label of a progress line (None: silent). `reference` is
+    `strategy` is an object, or a name of nsr.search.strategies.names. `budget` limits each problem.
+    `fit="bfgs"` fits constants as the published systems do. `progress` is the label of a progress line (None:
+    silent). `reference` is
     the training set that the result tables measure novelty against (`nsr.evidence.novelty.TrainingSet`).
     Ctrl-C ends all searches and returns the best so far.
     """
@@ -210,7 +214,7 @@ def solve_all(
             raise ProblemError(f"{problem!r}: the network knows {most} variables only")
     runs = []
     for i, problem in enumerate(problems):
-        oracle = Oracle(problem)
+        oracle = Oracle(problem, fit)
         view = View(problem, model.vocabulary, model.network.config.positions, oracle)
         runs.append(_Running(i, oracle, Dialogue(strategy.search(view, problem.stream(seed)))))
     finished = _run(runs, model, budget or Budget())

@@ -1,8 +1,8 @@
 """The oracle through which searches see a problem: `verify` fits a candidate's constants, scores it,
 remembers it and counts.
 
-Its counters are the cost axes of the whole book: candidates generated, fits made, decoder tokens, processor
-seconds. Choosing among candidates uses the given points only; `r2_fresh` is for reporting.
+Its counters are the cost axes of the whole book: candidates generated, fits made, evaluations of the fits,
+decoder tokens, processor seconds. Choosing among candidates uses the given points only; `r2_fresh` is for reporting.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from nsr.data.problems import Problem
 from nsr.formulas.expressions import VARIABLES, ExpressionError, Prefix, variables
 from nsr.numbers.evaluation import Fit, evaluate, fit_many, r2_score
+from nsr.numbers.fitting import Method
 
 FAILED = -math.inf
 NOISE = 1e-12  # two fits whose 1 − R² are both below this differ by rounding only
@@ -110,12 +111,15 @@ class Oracle:
     fitted again.
 
     `seconds` (on the wall) and `processor` (seconds of all cores) are this problem's share: the time of a
-    batch is divided among its problems by tokens decoded and fits made.
+    batch is divided among its problems by tokens decoded and fits made. `fit` says how constants are fitted:
+    empty is our fit, "bfgs" the published one.
     """
 
     problem: Problem
+    fit: Method = ""
     n_candidates: int = 0
     n_fits: int = 0
+    n_evaluations: float = 0.0  # see `nsr.numbers.fitting.Fit`
     n_tokens: int = 0
     seconds: float = 0.0
     processor: float = 0.0
@@ -202,8 +206,8 @@ class _Task(NamedTuple):
 
 
 def _fit_new(tasks: Iterable[_Task]) -> None:
-    """Fit the candidates that their oracles have not verified before; those with equally many starts share a
-    call."""
+    """Fit the candidates that their oracles have not verified before; those with the same fit and
+    equally many starts share a call."""
     new: dict[tuple, _Task] = {}
     for task in tasks:
         if task.key not in task.oracle.verified and (task.number, task.key) not in new:
@@ -212,15 +216,16 @@ def _fit_new(tasks: Iterable[_Task]) -> None:
                 task.remember(Fit((), FAILED, math.inf, why))
             else:
                 new[task.number, task.key] = task
-    by_starts: dict[int, list[_Task]] = {}
+    alike: dict[tuple[Method, int], list[_Task]] = {}
     for task in new.values():
-        by_starts.setdefault(task.request.starts, []).append(task)
-    for starts, group in by_starts.items():
+        alike.setdefault((task.oracle.fit, task.request.starts), []).append(task)
+    for (method, starts), group in alike.items():
         triples = [(task.prefix, task.oracle.problem.X, task.oracle.problem.y) for task in group]
-        fits = fit_many(triples, starts=starts, initial=[task.initial for task in group])
+        fits = fit_many(triples, starts=starts, initial=[task.initial for task in group], method=method)
         for task, fit in zip(group, fits):
             task.remember(fit)
             task.oracle.n_fits += 1
+            task.oracle.n_evaluations += fit.evaluations
 
 
 def _refusal(problem: Problem, prefix: Prefix) -> str:

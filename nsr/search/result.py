@@ -37,6 +37,7 @@ class Result:
     trace: tuple[TracePoint, ...] = field(repr=False)
     n_candidates: int
     n_fits: int
+    n_evaluations: float  # see `nsr.numbers.fitting.Fit`
     n_tokens: int
     seconds: float  # on the wall
     processor: float  # seconds of all cores together
@@ -75,6 +76,7 @@ class Result:
             tuple(oracle.trace),
             oracle.n_candidates,
             oracle.n_fits,
+            oracle.n_evaluations,
             oracle.n_tokens,
             oracle.seconds,
             oracle.processor,

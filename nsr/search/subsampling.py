@@ -16,6 +16,7 @@ import numpy as np
 
 from nsr.data.problems import Problem
 from nsr.data.rescaling import Units
+from nsr.numbers.fitting import Method
 from nsr.search.deadline import Deadline
 from nsr.search.engine import Budget, Model, Strategy, solve_all
 from nsr.search.model_selection import description_length, promising
@@ -60,6 +61,7 @@ def solve_bagged(
     bag_size: int = 200,
     rescale: bool = True,
     budget: Budget | None = None,
+    fit: Method = "",
     seed: int = 0,
     progress: str | None = None,
     reference: Any = None,
@@ -82,13 +84,14 @@ def solve_bagged(
         strategy,
         model,
         budget=each,
+        fit=fit,
         seed=seed,
         progress=progress,
         reference=reference,
     )
     per_problem = [[flat.pop(0) for _ in group] for group in bags]
     pending = [
-        (Oracle(p), _pooled(p, results))
+        (Oracle(p, fit), _pooled(p, results))
         for p, results in zip(ready, per_problem)
         if not (len(results) == 1 and results[0].problem is p)
     ]
@@ -137,6 +140,7 @@ def _result(oracle: Oracle, results: Sequence[Result], reference: Any) -> Result
     oracle.generated = sum((result.generated for result in results), Counter())
     oracle.n_candidates = sum(result.n_candidates for result in results)
     oracle.n_fits += sum(result.n_fits for result in results)
+    oracle.n_evaluations += sum(result.n_evaluations for result in results)
     oracle.n_tokens += sum(result.n_tokens for result in results)
     oracle.charge(sum(np.array([result.seconds, result.processor]) for result in results))
     stopped = next((result.stopped for result in results if result.stopped), "")

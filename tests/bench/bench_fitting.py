@@ -42,7 +42,7 @@ def problems(vocabulary, n: int, seed: int = 0) -> list[tuple]:
 def ours(program, K, X, y, starts: int, enough: float) -> tuple[float, np.ndarray]:
     """R² of our fit and the starts it used (starts, K)."""
     begun = np.empty((starts, K))
-    _, undefined, r2, _, used = fit_program(
+    _, undefined, r2, _, used, _ = fit_program(
         program, K, X, y, measures(y), 0, np.empty((0, K)), SEARCHED, enough, begun
     )
     return -np.inf if undefined else r2, begun[:used]

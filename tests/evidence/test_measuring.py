@@ -5,6 +5,8 @@ import dataclasses
 import json
 import math
 import os
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -26,8 +28,10 @@ from nsr.network.checkpoints import export, load_folder, weights_digest
 from nsr.network.model import Config, Network
 from nsr.network.shown import Seen
 from nsr.search.oracle import Oracle
+from nsr.search.protocol import PROTOCOLS
 from nsr.search.result import Result
-from nsr.search.strategies import BeamSearch
+from nsr.search.strategies import GVS, TPSR, BeamSearch, NSRwH
+from nsr.search.strategies.names import by_name, kind_of
 
 FEW = {"n_problems": 4, "n_points": 20}
 
@@ -163,6 +167,23 @@ def test_a_row_with_noise_is_a_row_of_its_own_and_is_judged_on_clean_points(
         np.testing.assert_array_equal(before.y_fresh, after.y_fresh)
         assert 0.02 < np.std(after.y - before.y) / before.y.std() < 0.3
     assert table.problem.tolist() == [p.name for p in [*clean, *given]]
+
+
+def test_a_protocol_is_a_decoder_and_a_fit_and_rows_from_before_there_were_protocols_keep_their_records(
+    trained, tmp_path
+):
+    rows = [Row.under(protocol, "beam", 3, "not_included", **FEW) for protocol in PROTOCOLS]
+    table = measure_all(rows, tmp_path / "protocols.csv.gz", trained)
+    assert table.groupby("protocol", sort=False)["problem"].nunique().to_dict() == dict.fromkeys(PROTOCOLS, 4)
+    ours, published, decoder, fit = (row.parameters(trained) for row in rows)
+    assert ours == Row(BeamSearch(3), "not_included", **FEW).parameters(trained)
+    assert published == decoder | {"fit": "bfgs"} and fit == ours | {"fit": "bfgs"}
+    assert decoder["options"] == ours["options"] | {"masked": False, "stop": "published"}
+    assert (table.evaluations[table.fits > 0] > 0).all()
+    for strategy in (TPSR(), NSRwH(given="all"), GVS(TPSR())):
+        options = Row(strategy, "not_included").parameters(trained)["options"]
+        assert "stop" not in options | options.get("predictor", {})
+    assert "stop" in Row(TPSR(stop="enough"), "not_included").parameters(trained)["options"]
 
 
 def test_a_killed_grid_loses_one_row_and_goes_on(trained, tmp_path, counted):
@@ -373,6 +394,28 @@ def test_a_table_made_at_once_is_made_read_or_live(table, trained, capsys, tmp_p
     assert table(make, live=lambda: few, seed=4).equals(few)
     assert table(make, newborn(tmp_path / "other", 1), live=lambda: few, seed=3).equals(few)
     assert capsys.readouterr().out.count("made with other") == 2
+
+
+@pytest.mark.parametrize(
+    "table, strategy",
+    [
+        ("beam", "beam"),
+        ("tpsr", "tpsr"),
+        ("gvs", "gvs"),
+        ("gvs", "gvs+tpsr"),
+        ("nsrwh", "nsrwh-all"),
+        ("families", "families"),
+        ("local", "local"),
+    ],
+)
+def test_an_option_that_came_later_renames_no_row_that_was_measured_before(table, strategy):
+    row = Row(by_name(strategy, 1 if "tpsr" in strategy else 5), "not_included", weights="")
+    expected = row.parameters(
+        SimpleNamespace(name=f"laptop/{kind_of(strategy)}", folder=Path(), snapshots=dict)
+    )
+    records = json.loads((REFERENCE / "laptop" / "results" / f"{table}.json").read_text())["rows"].values()
+    known = [reference_tables._but_weights(record["parameters"]) for record in records]
+    assert reference_tables._but_weights(expected) in known
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ full forward pass."""
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,6 +120,48 @@ def test_narrow_beams_follow_the_algorithm(b, stop):
         assert complete(network, TOY, MEMORY, [jobs[m]]) == ([together[m]], [cost[m]])
 
 
+def published_beam_search(network, value, b, max_len):
+    """Judge: the published rule. Continuations come best first; END finishes a hypothesis, any other token
+    keeps it alive, until b are alive. Where there is no room left all are finished as they are. It is over
+    when b are finished."""
+    live, done = [((), 0.0)], []
+    while live and len(done) < b:
+        if len(live[0][0]) == max_len:
+            written = [(prefix, log_prob(network, value, (), prefix), lp) for prefix, lp in live]
+            return done, written
+        grown = [
+            (prefix, token, log_prob(network, value, (), (*prefix, token), end=False))
+            for prefix, _ in live
+            for token in TOY.tokens
+        ]
+        live = []
+        for prefix, token, lp in sorted(grown, key=lambda h: -h[2]):
+            if token == END:
+                done.append((prefix, lp, lp / (1 + len(prefix))))
+            else:
+                live.append(((*prefix, token), lp))
+            if len(live) == b:
+                break
+    return sorted(done, key=lambda h: -h[2])[:b], []
+
+
+@pytest.mark.parametrize("b", [1, 2, 7])
+def test_the_published_decoder_follows_the_published_rule(b):
+    """END in second place ends nothing in a beam of one; `stop="enough"` would have counted it."""
+    differs = 0
+    for sharpness in (0.5, 2.0):
+        network = FakeNetwork(sharpness=sharpness)
+        for m, value in enumerate((0.5, 1.5, 2.5)):
+            request = Complete((), b, masked=False, stop="published", max_len=30)
+            expected, cut = published_beam_search(network, value, b, 30)
+            assert not cut, "none of these is cut off"
+            same(run(request, network, memory=m), expected)
+            differs += run(replace(request, stop="enough"), network, memory=m) != run(
+                request, network, memory=m
+            )
+    assert differs
+
+
 def test_mixed_jobs_equal_single_ones(monkeypatch):
     """Different prefixes, prompts, sizes and lengths in one call, in small chunks."""
     network = FakeNetwork()
@@ -166,7 +209,7 @@ def test_positions_limit_the_length():
 def test_bad_options_are_refused():
     with pytest.raises(ValueError, match="beam_size is 0"):
         Complete((), 0)
-    with pytest.raises(ValueError, match="'bound' or 'enough'"):
+    with pytest.raises(ValueError, match="'bound', 'enough' or 'published'"):
         Complete((), 1, stop="soon")
 
 

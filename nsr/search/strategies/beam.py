@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from nsr.formulas.equivalence import canonical
 from nsr.formulas.expressions import is_valid
-from nsr.search.decoding import MAX_LEN, Complete
+from nsr.search.decoding import MAX_LEN, Complete, Stop
 from nsr.search.engine import Search, View
 from nsr.search.oracle import Verify
 
@@ -25,7 +24,7 @@ class BeamSearch:
     beam_size: int = 5
     length_penalty: float = 1.0
     masked: bool = True
-    stop: Literal["bound", "enough"] = "bound"
+    stop: Stop = "bound"
     max_len: int = MAX_LEN
     unique: bool = False
     starts: int = 4

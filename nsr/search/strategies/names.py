@@ -8,7 +8,10 @@ from typing import Any
 
 from nsr.book.spelling import refuse_unknown
 from nsr.search.engine import Strategy
+from nsr.search.strategies.tpsr import PUBLISHED
 
+Maker = Callable[[int, bool], Strategy]
+PUBLISHED_DECODER: dict[str, Any] = {"masked": False, "stop": "published"}
 HINTS = ("complexity", "symmetry", "positives", "negatives", "all", "none")  # what NSRwH may be given
 
 
@@ -21,38 +24,63 @@ def _class(name: str) -> Any:
     return strategy
 
 
-def _nsrwh(given: str) -> Callable[[int], Strategy]:
-    return lambda b: _class("NSRwH")(given=given, beam_size=b)
+def _beam(b: int, published: bool) -> Strategy:
+    return _class("BeamSearch")(b, **PUBLISHED_DECODER if published else {})
 
 
-# name → the network that the strategy needs, and how it is made from a beam size
-MAKERS: dict[str, tuple[str, Callable[[int], Strategy]]] = {
-    "beam": ("nesymres", lambda b: _class("BeamSearch")(b)),
-    "tpsr": ("nesymres", lambda b: _class("TPSR")(beam_size=b)),
-    "gvs": ("gvs", lambda b: _class("GVS")(_class("BeamSearch")(b))),
-    "gvs+tpsr": ("gvs", lambda b: _class("GVS")(_class("TPSR")(beam_size=b))),
+def _tpsr(b: int, published: bool) -> Strategy:
+    return _class("TPSR")(beam_size=b, **PUBLISHED | PUBLISHED_DECODER if published else {})
+
+
+def _nsrwh(given: str) -> Maker:
+    return lambda b, published: _class("NSRwH")(
+        given=given, beam_size=b, **PUBLISHED_DECODER if published else {}
+    )
+
+
+def _local(name: str, **options: Any) -> Maker:
+    """A search that completes what it has edited: only the grammar says what may stand there."""
+
+    def make(b: int, published: bool) -> Strategy:
+        if published:
+            raise ValueError(f"{name} is a strategy of this book: there is no published decoder for it.")
+        return _class(name)(b, **options)
+
+    return make
+
+
+# name → the network that the strategy needs, and how it is made from a beam size and whether it decodes as
+# published
+MAKERS: dict[str, tuple[str, Maker]] = {
+    "beam": ("nesymres", _beam),
+    "tpsr": ("nesymres", _tpsr),
+    "gvs": ("gvs", lambda *how: _class("GVS")(_beam(*how))),
+    "gvs+tpsr": ("gvs", lambda *how: _class("GVS")(_tpsr(*how))),
     **{f"nsrwh-{hint}": ("nsrwh", _nsrwh(hint)) for hint in HINTS},
-    "families": ("nesymres", lambda b: _class("Families")(_class("BeamSearch")(b))),
-    "families+tpsr": ("nesymres", lambda b: _class("Families")(_class("TPSR")(beam_size=b))),
-    "families+gvs": ("gvs", lambda b: _class("Families")(_class("GVS")(_class("BeamSearch")(b)))),
-    "last-leaf": ("nesymres", lambda b: _class("LastLeaf")(b)),
-    "local": ("nesymres", lambda b: _class("LocalSearch")(b)),
-    "local-random": ("nesymres", lambda b: _class("LocalSearch")(b, start="random", guided=False)),
+    "families": ("nesymres", lambda *how: _class("Families")(_beam(*how))),
+    "families+tpsr": ("nesymres", lambda *how: _class("Families")(_tpsr(*how))),
+    "families+gvs": ("gvs", lambda *how: _class("Families")(_class("GVS")(_beam(*how)))),
+    "last-leaf": ("nesymres", _local("LastLeaf")),
+    "local": ("nesymres", _local("LocalSearch")),
+    "local-random": ("nesymres", _local("LocalSearch", start="random", guided=False)),
 }
 
 
-def _maker(name: str) -> tuple[str, Callable[[int], Strategy]]:
+def _maker(name: str) -> tuple[str, Maker]:
     refuse_unknown([name], MAKERS, "strategy", ValueError)
     return MAKERS[name]
 
 
-def by_name(name: str, beam_size: int = 5) -> Strategy:
-    """The strategy that a row of a table names, with its usual settings.
+def by_name(name: str, beam_size: int = 5, published: bool = False) -> Strategy:
+    """The strategy that a row of a table names, with its usual settings, or as `published`: it, or the one
+    inside it, decodes as the published systems do, and TPSR has their reward and answer, too.
 
     >>> by_name("gvs+tpsr", beam_size=1).predictor.beam_size
     1
+    >>> by_name("gvs", published=True).predictor
+    BeamSearch(beam_size=5, length_penalty=1.0, masked=False, stop='published', max_len=40, unique=False, starts=4)
     """
-    return _maker(name)[1](beam_size)
+    return _maker(name)[1](beam_size, published)
 
 
 def kind_of(name: str) -> str:

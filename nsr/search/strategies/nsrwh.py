@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from nsr.formulas.equivalence import canonical
 from nsr.formulas.expressions import CONSTANT, ExpressionError, Prefix, Token, Vocabulary
 from nsr.formulas.parsing import parse
 from nsr.numbers.fingerprints import fingerprint
-from nsr.search.decoding import MAX_LEN, Complete
+from nsr.search.decoding import MAX_LEN, Complete, Stop
 from nsr.search.engine import Search, View, tree_recipe
 from nsr.search.oracle import Verify
 
@@ -67,6 +67,7 @@ class NSRwH:
     masked: bool = True
     max_len: int = MAX_LEN
     starts: int = 4
+    stop: Stop = field(default="bound", metadata={"later": True})
 
     def __post_init__(self) -> None:
         for name in ("positives", "negatives", "symmetric", "asymmetric"):
@@ -89,6 +90,7 @@ class NSRwH:
             hints=hints,
             length_penalty=self.length_penalty,
             masked=self.masked,
+            stop=self.stop,
             max_len=self.max_len,
         )
         yield Verify.beam(hypotheses, starts=self.starts)

@@ -27,7 +27,7 @@ import numpy as np
 from nsr.data.problems import Problem
 from nsr.formulas.expressions import END, SPECIAL, Prefix, Token
 from nsr.formulas.grammar import open_arguments
-from nsr.search.decoding import MAX_LEN, Complete, NextTokens
+from nsr.search.decoding import MAX_LEN, Complete, NextTokens, Stop
 from nsr.search.engine import Search, View
 from nsr.search.oracle import Candidate, Verify
 
@@ -108,6 +108,7 @@ class TPSR:
     max_len: int = MAX_LEN
     starts: int = 4
     watch: Callable[[Rollout], None] | None = field(default=None, repr=False, compare=False)
+    stop: Stop = field(default="bound", metadata={"later": True})  # of the completions
 
     def __post_init__(self) -> None:
         for name in ("rollouts", "k_max", "beam_size"):
@@ -211,7 +212,8 @@ class TPSR:
             if not node.ended and node.prefix not in memory.completions and self.possible(node)
         ]
         requests = [
-            Complete(node.prefix, self.beam_size, masked=self.masked, max_len=self.max_len) for node in asked
+            Complete(node.prefix, self.beam_size, masked=self.masked, stop=self.stop, max_len=self.max_len)
+            for node in asked
         ]
         beams = (yield requests) if requests else []
         written = [
