@@ -21,9 +21,17 @@ from nsr.book.spelling import refuse_unknown
 from nsr.evidence.measuring import snapshot_steps
 from nsr.evidence.rows import Row
 from nsr.network.checkpoints import Trained
-from nsr.search.strategies.names import by_name, kind_of
+from nsr.search.protocol import Protocol
+from nsr.search.strategies.names import kind_of
 
-OF_ROW = ("test_set", "seed", "step", "limit", "noise")  # the other keys of a line belong to the strategy
+OF_ROW = (
+    "test_set",
+    "seed",
+    "step",
+    "limit",
+    "noise",
+    "protocol",
+)  # the other keys of a line belong to the strategy
 KEYS = {"rows", "show", "networks", "chapter"}
 
 
@@ -59,9 +67,9 @@ class TablePlan:
             steps = snapshot_steps(self.name, trained, scale=scale) if every else [point.get("step")]
             seeds = [point["seed"]] if "seed" in point else range(sizes["n_seeds"])
             own = {key: point[key] for key in ("limit", "noise") if key in point}
-            strategy = self._strategy(point, sizes)
+            strategy, fit = self._strategy(point, sizes), _protocol(point).fit
             made += [
-                Row(strategy, point["test_set"], seed, step=step, show=self.show, **size, **own)
+                Row(strategy, point["test_set"], seed, step=step, show=self.show, fit=fit, **size, **own)
                 for step in steps
                 for seed in seeds
             ]
@@ -79,7 +87,7 @@ class TablePlan:
                     yield kind, point
 
     def _strategy(self, point: Mapping[str, Any], sizes: Mapping[str, int]) -> Any:
-        strategy = by_name(point["strategy"], point.get("beam_size", 5))
+        strategy = _protocol(point).strategy(point["strategy"], point.get("beam_size", 5))
         options = {
             key: value
             for key, value in point.items()
@@ -93,6 +101,10 @@ class TablePlan:
             if key in known & sizes.keys():
                 options[key] = min(options.get(key, getattr(strategy, key)), sizes[key])
         return dataclasses.replace(strategy, **options) if options else strategy
+
+
+def _protocol(point: Mapping[str, Any]) -> Protocol:
+    return Protocol.named(point.get("protocol", "ours"))
 
 
 @lru_cache(maxsize=4)

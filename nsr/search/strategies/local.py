@@ -123,8 +123,8 @@ class LocalSearch:
     starts: int = 2
     price: float = PRICE
     robust: bool = True
-    first: tuple[Prefix, ...] = ()
-    forbid: tuple[Token, ...] = ()
+    first: tuple[Prefix, ...] = field(default=(), metadata={"later": True})
+    forbid: tuple[Token, ...] = field(default=(), metadata={"later": True})
     watch: Callable[[Round], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
