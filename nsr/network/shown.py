@@ -74,11 +74,14 @@ class Seen:
         return len(self.hashes)
 
     def tensors(self) -> dict[str, Tensor]:
-        return {"seen.hashes": torch.from_numpy(self.hashes), "seen.counts": torch.from_numpy(self.counts)}
+        """For a file: the counts take two bytes each where all of them fit."""
+        small = not len(self) or self.counts.max() < 2**15
+        counts = self.counts.astype(np.int16) if small else self.counts
+        return {"seen.hashes": torch.from_numpy(self.hashes), "seen.counts": torch.from_numpy(counts)}
 
     @classmethod
     def from_tensors(cls, tensors: dict[str, Tensor]) -> Seen:
-        return cls(tensors["seen.hashes"].numpy(), tensors["seen.counts"].numpy())
+        return cls(tensors["seen.hashes"].numpy(), tensors["seen.counts"].numpy().astype(np.int32))
 
 
 class Shown:

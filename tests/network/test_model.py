@@ -214,7 +214,7 @@ def test_hints_change_the_memory_their_padding_does_not():
 def test_impossible_sizes_are_refused():
     with pytest.raises(ValueError, match="multiple of heads"):
         Config(vocabulary=20, width=10, heads=4)
-    with pytest.raises(ValueError, match="'pre' or 'post'"):
+    with pytest.raises(ValueError, match="There is no norm 'before'. There are: pre, post"):
         Config(vocabulary=20, norm="before")
 
 
