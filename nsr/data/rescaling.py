@@ -80,6 +80,15 @@ class Units:
             *unit(np.asarray(y, float), Y_RANGE, Y_WIDTH),
         )
 
+    @classmethod
+    def same(cls, n_columns: int) -> Units:
+        """The units that the data have; `back` then only tidies the signs of constants up.
+
+        >>> Units.same(1).back(("sub", "x1", "C"), (-2.0,))
+        (('add', 'x1', 'C'), (2.0,))
+        """
+        return cls((0.0,) * n_columns, (1.0,) * n_columns)
+
     @property
     def trivial(self) -> bool:
         """Whether nothing changes."""

@@ -462,9 +462,8 @@ def _plain_forms(own: Problem, problem: Problem, units: Units, deadline: Deadlin
     """The best plain forms: in the user's units, and if none of them is exact, with inner constants in those
     of the search."""
     found: list[Found] = []
-    same = Units((0.0,) * own.n_variables, (1.0,) * own.n_variables)
     for given, measured_in, forms in (
-        (own, same, plain_forms.linear_forms),
+        (own, Units.same(own.n_variables), plain_forms.linear_forms),
         (problem, units, plain_forms.curved_forms),
     ):
         if not any(1.0 - one.candidate.r2 <= NOISE for one in found):
@@ -482,7 +481,8 @@ def _fitted_here(given: list[Valued], own: Problem) -> list[Found]:
         [prefix for prefix, _ in given], initial=tuple(c or None for _, c in given), note="start"
     )
     fitted += [pruned(c, oracle, price_of_a_constant(len(own.y))) for c in fitted]
-    return [Found(c, c.prefix, c.constants) for c in fitted if c.valid]
+    same = Units.same(own.n_variables)
+    return [Found(c, *same.back(c.prefix, c.constants)) for c in fitted if c.valid]
 
 
 def _line(n_columns: int) -> Prefix:

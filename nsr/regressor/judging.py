@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsr.data.problems import rounding_floor
+from nsr.data.rescaling import Units
 from nsr.formulas.expressions import Prefix
 from nsr.numbers.evaluation import evaluate, fit_constants, gradient, r2_score
 from nsr.search.deadline import Deadline
@@ -81,7 +82,8 @@ def judged(
         if one.constants and r2 > -np.inf and 1.0 - r2 > NOISE and (i == 0 or not deadline.passed):
             fit = fit_constants(one.prefix, X, y, starts=0, initial=one.constants)
             if fit.r2 > r2:
-                done[i] = one._replace(constants=fit.constants), fit.r2
+                tidied = Units.same(X.shape[1]).back(one.prefix, fit.constants)
+                done[i] = Found(one.candidate, *tidied), fit.r2
     return done
 
 

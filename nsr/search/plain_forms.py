@@ -151,7 +151,8 @@ def terms_of(n_columns: int) -> tuple[Term, ...]:
         )
     ]
     factors = {
-        name: of(name, ("", "pow2", "sqrt", *functions), ("", "pow2", *functions[1:2])) for name in columns
+        name: of(name, ("", "pow2", "sqrt", *functions), ("", "pow2", "sqrt", *functions[1:2]))
+        for name in columns
     }
     powers = {name: of(name, ("", "pow2"), ("",)) for name in columns}
     waves = {name: of(name, ("", "pow2", "sin", "cos"), ("", "pow2")) for name in columns}
@@ -368,31 +369,42 @@ def _largest(values: np.ndarray, n: int) -> np.ndarray:
 
 def polynomials(X: np.ndarray, y: np.ndarray) -> Iterator[Sum]:
     """g(y) as a polynomial of all columns that vary, without its small terms, where that leaves nothing to
-    explain."""
+    explain; of the lowest degree."""
     columns = [j for j in range(X.shape[1]) if np.ptp(X[:, j]) > 0]
-    size = np.abs(X).max(0)
-    for target in targets_of(y):
-        for degree in range(2, 7):
-            exponents = [
-                e for e in itertools.product(range(degree + 1), repeat=len(columns)) if sum(e) <= degree
-            ]
-            if len(exponents) + 10 > len(y) or len(exponents) > MONOMIALS:
-                break
-            A = np.stack([np.prod((X / size)[:, columns] ** np.array(e), axis=1) for e in exponents], axis=1)
-            A *= target.weights[:, None]
-            worth = np.abs(target.solved(A)[0]) * np.linalg.norm(A, axis=0)
+    size, targets = np.abs(X).max(0), targets_of(y)
+    for degree in range(2, 7):
+        if math.comb(len(columns) + degree, degree) > min(MONOMIALS, len(y) - 10):
+            return
+        exponents = exponents_of(len(columns), degree)
+        A = np.stack([np.prod((X / size)[:, columns] ** np.array(e), axis=1) for e in exponents], axis=1)
+        for target in list(targets):
+            weighted = A * target.weights[:, None]
+            worth = np.abs(target.solved(weighted)[0]) * np.linalg.norm(weighted, axis=0)
             used = np.flatnonzero(worth > SAME * worth.max())
-            c, left = target.solved(A[:, used])
+            c, left = target.solved(weighted[:, used])
             if left <= EXACT:
-                values = {
-                    exponents[i]: value / math.prod(size[j] ** n for j, n in zip(columns, exponents[i]))
-                    for i, value in zip(used, c)
-                }
+                targets = [other for other in targets if other is not target]
+                chosen = [exponents[i] for i in used]
+                units = [math.prod(size[j] ** n for j, n in zip(columns, e)) for e in chosen]
+                values = {e: value / unit for e, value, unit in zip(chosen, c, units)}
                 offset = values.pop((0,) * len(columns), 0.0)
-                ordered = sorted(values, key=lambda e: (sum(e), [-n for n in e]))
-                parts = tuple((values[e], _monomial(columns, e)) for e in ordered)
-                yield Sum(target.name, offset, parts, left)
-                break
+                yield Sum(
+                    target.name, offset, tuple((v, _monomial(columns, e)) for e, v in values.items()), left
+                )
+
+
+@lru_cache(maxsize=64)
+def exponents_of(n_columns: int, degree: int) -> tuple[tuple[int, ...], ...]:
+    """The exponents of all monomials up to a degree, the low ones first.
+
+    >>> exponents_of(2, 2)
+    ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2))
+    """
+    return tuple(
+        tuple(chosen.count(j) for j in range(n_columns))
+        for n in range(degree + 1)
+        for chosen in itertools.combinations_with_replacement(range(n_columns), n)
+    )
 
 
 def _monomial(columns: Sequence[int], exponents: Sequence[int]) -> Term:
@@ -433,7 +445,7 @@ def written(one: Sum) -> Valued:
     if one.target.startswith("inv") and fractions:  # a fraction in a denominator is hard to read
         return _together(one)
     every = [*([(one.offset, Term())] if one.offset else []), *one.parts]
-    apart = _added([(c, term) for c, term in every])
+    apart = _added(every)
     for token in one.target.split()[::-1] if one.target != "y" else ():
         apart = join("div", number(1.0), apart) if token == "inv" else join(token, apart)
     return min(_together(one), apart, key=lambda valued: len(valued[0]) + len(valued[1]))
@@ -555,7 +567,6 @@ _OF_TWO = """
     add C div mul C a add C b
     mul C exp mul C pow2 div sub a b c
     add C mul C sin mul C mul a b
-    add mul C mul a b mul C sin mul add C a add C b
 """.strip().split("\n")
 
 

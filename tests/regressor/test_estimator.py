@@ -637,7 +637,7 @@ def test_a_column_of_enormous_numbers(column):
     X[:, 5] = column
     model = NSRegressor("laptop/full", strategy=Knows("mul x1 x2"), n_bags=1, random_state=0)
     assert model.fit(X[:, [0, 1, 5]], y).formula_ == "x1*x2"
-    assert {"x1", "x2"} <= set(model.fit(X, y).columns_)
+    assert {"x1", "x2"} <= set(model.fit(X, y).columns_[:5])
 
 
 def test_a_line_that_only_the_time_limit_left_is_said():
