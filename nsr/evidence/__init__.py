@@ -16,7 +16,7 @@ __getattr__, __dir__, __all__ = door(
         "measuring": "beam_grid measure measure_all measured network_for networks_for percent problems_of share_with_rank snapshot_steps tabulate whiskers",
         "reference_tables": "results_path",
         "planned_rows": "read_plan",
-        "claims": "correlation judge read_claims write_judgement",
+        "claims": "correlation judge judge_twice read_claims",
         "novel_steps": "PHASES TOLD bare_problems last_leaves log_probabilities step_jobs told walk",
         "comparison": "KEY ROW at_equal_cost layout outside_language paired read_rows row_of seconds_taken true_template unpaired",
         "paper": "PAPER_BEAM compare paper",

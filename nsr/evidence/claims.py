@@ -362,17 +362,37 @@ def judged_path(scale: str) -> Path:
     return own if own.exists() and not reference_only() else REFERENCE / scale / "claims.csv"
 
 
+def published_rows(scale: str = "laptop") -> pd.DataFrame | None:
+    """The lines that were measured under the published protocol; None if there are none."""
+    try:
+        rows, _ = read_rows(scale, ("protocols",))
+    except FileNotFoundError:
+        return None
+    return rows[rows["protocol"] == "published"]
+
+
 def inputs_digest(scale: str) -> str:
     """A short hash of what the claims are judged by: their file, and the runs of the tables."""
-    rows, _ = read_rows(scale)
-    return digest(ROOT / "params" / "claims.yaml", *sorted(map(str, rows["run"].unique())))
+    tables = [table for table in (read_rows(scale)[0], published_rows(scale)) if table is not None]
+    runs = {str(run) for table in tables for run in table["run"].unique()}
+    return digest(ROOT / "params" / "claims.yaml", *sorted(runs))
+
+
+def judge_twice(scale: str = "laptop", seed: int = 0) -> pd.DataFrame:
+    """The claims judged on all that was measured at a scale under our protocol, and beside it under the
+    published one, as far as its rows were measured."""
+    judged, published = judge(read_claims(), read_rows(scale)[0], seed), published_rows(scale)
+    if published is None or published.empty:
+        return judged
+    other = judge(read_claims(), published, seed)
+    beside = {name: other[name] for name in ("low", "high", "problems", "verdict", "claim_verdict")}
+    return judged.assign(published=other["ours"], **{f"published_{name}": x for name, x in beside.items()})
 
 
 def write_judgement(scale: str = "laptop", seed: int = 0) -> pd.DataFrame:
-    """Judge the claims on all that was measured at a scale, and write the table with its record."""
-    rows, _ = read_rows(scale)
-    with timed(new_record({"scale": scale, "lines": len(rows)}, seed)) as record:
-        judged = judge(read_claims(), rows, seed)
+    """Judge the claims, and write the table with its record."""
+    with timed(new_record({"scale": scale}, seed)) as record:
+        judged = judge_twice(scale, seed)
     record |= {"inputs": inputs_digest(scale), "code": code_digest(("evidence",))}
     write_table(judged.round(4), OWN / scale / "claims.csv", record)
     return judged

@@ -64,7 +64,8 @@ def read_rows(scale: str = "laptop", tables: Sequence[str] = TABLES) -> tuple[pd
     whole = pd.concat(parts, ignore_index=True)
     # a row was measured in one place, and there in one way
     origin = whole["source"] + " " + whole["run"].astype(str)
-    row = [whole[name] for name in (*ROW, "test_set", "seed", "network")]
+    keys = (*ROW, "test_set", "seed", "network", *(["protocol"] if "protocol" in whole else []))
+    row = [whole[name] for name in keys]
     whole = whole[origin == origin.groupby(row).transform("first")].reset_index(drop=True)
     several = whole["network"].nunique() > 1
     return whole if several else whole.drop(columns="network"), pd.DataFrame(sources).set_index("table")
