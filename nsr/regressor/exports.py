@@ -10,11 +10,13 @@ from __future__ import annotations
 import json
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nsr.book.foreign_files import Kind, parse_json
 from nsr.formulas.expressions import (
     CONSTANT,
     EXPONENT,
@@ -127,7 +129,9 @@ def as_c(prefix: Prefix, constants: Constants, columns: Sequence[int], names: Se
         return f"(-{args[0]})" if token == "neg" else f"{token}({args[0]})"
 
     used = [j for j, name in enumerate(VARIABLES[: len(columns)]) if name in prefix]
-    said = ", ".join(f"x[{columns[j]}] is {names[j]}" for j in used) or "no column matters"
+    # a name is anything that a table has at its top, and must not end the comment
+    plain = [re.sub(r"[^\w .,()\[\]-]", "_", name) for name in names]
+    said = ", ".join(f"x[{columns[j]}] is {plain[j]}" for j in used) or "no column matters"
     text = fold(prefix, visit)
     text = text[1:-1] if prefix[0] in (*_C_SIGN, "neg") else text
     return f"#include <math.h>\n\n/* {said} */\ndouble formula(const double *x) {{\n    return {text};\n}}\n"
@@ -151,7 +155,8 @@ def dumped(formulas: Sequence[tuple[Prefix, Constants]], rows: list[dict], about
 
 def loaded(text: str) -> tuple[list[tuple[Prefix, Constants]], list[dict], dict[str, Any]]:
     """What was dumped; a ValueError for what is no formula."""
-    about = json.loads(text)
+    with Kind("a saved estimator", ValueError).of("The text"):
+        about = parse_json(text)
     rows = about.pop("equations")
     formulas = []
     for row in rows:

@@ -64,6 +64,11 @@ def test_c_has_the_values_of_the_formula(tmp_path):
         assert close(column, values(prefix, constants)), prefix
 
 
+def test_a_column_name_cannot_leave_the_comment_of_the_c_code():
+    text = exports.as_c(("sin", "x1"), (), [0], ["a*/ int evil(void); /*\n#include <x>"])
+    assert text.count("*/") == 1 and text.count("\n") == 6
+
+
 @pytest.fixture(scope="module")
 def model() -> NSRegressor:
     table = pd.DataFrame(X[:, :3], columns=["a b", "c", "d"])
