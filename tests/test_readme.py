@@ -14,6 +14,7 @@ from nsr.book import pages, result_tables, runner
 from nsr.evidence import paper, scaling
 from nsr.evidence.anytime import stopped_at
 from nsr.evidence.comparison import KEY, at_equal_cost, flagged, paired, row_of
+from nsr.evidence.statistics import mean
 
 pytestmark = pytest.mark.static
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -82,6 +83,34 @@ def test_what_decoder_and_fit_contribute():
     assert low < 0 < high and says(
         f"with ours the beam is {ahead:.1f} points ahead of NSR-gvs, and with both as published it is {value:.1f} points behind "
         f"({low:.1f} to {high:.1f}: undecided)"
+    )
+
+
+def test_the_one_token_is_that_of_chapter_14():
+    steps = table("novel_steps")
+    assert steps.weights.nunique() == 2 and says("These are numbers of two networks")
+    walks = steps[steps.what == "walk"]
+    medians = walks[walks.test_set == "not_included"].groupby("phase").log_prob.median()
+    assert says(
+        "is {at:.1f} there, {before:.1f} before it and {after:.1f} after it".format(**medians).replace(
+            "-", "−"
+        )
+    )
+    common = walks[walks.test_set == "baseline"]
+    pairs = common.merge(common, on=["seed", "problem", "truth", "place"], suffixes=("", "_b"))
+    new = pairs[(pairs.weights != pairs.weights_b) & (pairs.phase == "at") & (pairs.alike_b > 0)]
+    one = new[(new.alike_b == 1) & (new.others_b >= 2)]
+    gains = [mean(part.log_prob_b - part.log_prob, part.truth, part.weights) for part in (new, one)]
+    assert says(
+        "is {:.1f} nats more likely ({:.1f} to {:.1f}) to a network that was shown it, and {:.1f} ({:.1f} to {:.1f}) if one single".format(
+            *gains[0], *gains[1]
+        )
+    )
+    told = 100 * steps[steps.what == "told"].astype({"same": float}).groupby("told").same.mean()
+    assert says(
+        "in {nothing:.1f} % of the cases, told all true tokens before that one in {before:.0f} %, and told that one, too, in {at:.0f} %".format(
+            **told
+        )
     )
 
 
