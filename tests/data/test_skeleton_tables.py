@@ -310,7 +310,7 @@ def test_dropout_only_while_learning():
     assert not torch.equal(network(points, None, tokens), network(points, None, tokens))
     network.eval()
     assert torch.equal(network(points, None, tokens), network(points, None, tokens))
-    with pytest.raises(ValueError, match="choose 'set', 'mix' or 'mlp'"):
+    with pytest.raises(ValueError, match="There are: set, mix, mlp"):
         Config(vocabulary=9, encoder="att")
 
 

@@ -410,9 +410,11 @@ def test_a_table_made_at_once_is_made_read_or_live(table, trained, capsys, tmp_p
 )
 def test_an_option_that_came_later_renames_no_row_that_was_measured_before(table, strategy):
     row = Row(by_name(strategy, 1 if "tpsr" in strategy else 5), "not_included", weights="")
-    expected = row.parameters(
-        SimpleNamespace(name=f"laptop/{kind_of(strategy)}", folder=Path(), snapshots=dict)
+    settings = {"min_operators": 2, "max_operators": 5}
+    trained = SimpleNamespace(
+        name=f"laptop/{kind_of(strategy)}", folder=Path(), snapshots=dict, settings=settings
     )
+    expected = row.parameters(trained)
     records = json.loads((REFERENCE / "laptop" / "results" / f"{table}.json").read_text())["rows"].values()
     known = [reference_tables._but_weights(record["parameters"]) for record in records]
     assert reference_tables._but_weights(expected) in known
