@@ -22,6 +22,7 @@ os.environ["NSR_DEVICE"] = "cpu"
 
 # Files that execute notebooks, train networks or start processes, the longest first.
 SLOW = (
+    "test_replication",
     "test_browser",
     "test_sweeps",
     "test_estimator",

@@ -86,13 +86,13 @@ def test_the_command_line_refuses_what_is_not_in_the_plan(capsys):
 def small(tmp_path: Path, monkeypatch) -> tuple[list[str], Path]:
     """A command that replicates a small plan into a folder of its own."""
     plan = PLAN | {
-        "networks": {"nesymres": 2, "nsrwh": 1},
+        "networks": {"nesymres": 1},
         "tables": {
             "beam": {
                 "rows": [{"strategy": "beam", "beam_size": [1, 5], "test_set": ["not_included", "baseline"]}]
             }
         },
-        "sizes": {"tiny": PLAN["sizes"]["tiny"] | {"networks": 2}},
+        "sizes": {"tiny": PLAN["sizes"]["tiny"]},
         "chapters": {},
     }
     (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
@@ -132,7 +132,7 @@ def test_the_whole_chain_from_nothing_to_claims_and_a_page_once_killed_and_then_
     )
     assert json.loads(wanted.read_text())["birth"]["date"] == born, "a finished network is not trained again"
     table = pd.read_csv(outputs / "own" / "tiny" / "results" / "beam.csv.gz")
-    assert len(table) == 2 * 2 * 2 * PLAN["sizes"]["tiny"]["n_problems"]
+    assert len(table) == 2 * 2 * PLAN["sizes"]["tiny"]["n_problems"]
     judged = pd.read_csv(outputs / "own" / "tiny" / "claims.csv")
     assert judged.problems.max() > 0 and "not measured yet" in set(judged.verdict)
     assert (outputs / "tiny" / "12_pac_guarantee" / "12_pac_guarantee.html").exists()
@@ -141,9 +141,6 @@ def test_the_whole_chain_from_nothing_to_claims_and_a_page_once_killed_and_then_
     again = replicated(command)
     assert all("up to date" in line for line in again), again
     assert files == {path: path.stat().st_mtime_ns for path in outputs.rglob("*") if path.is_file()}
-
-    plan = subprocess.run([*command, "--plan"], capture_output=True, text=True, cwd=ROOT).stdout
-    assert plan.splitlines()[-1].startswith("0 of ")
 
 
 def test_nothing_is_measured_with_files_that_are_no_commit(monkeypatch, capsys):
