@@ -9,6 +9,7 @@ takes its share of every batch.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 import sys
@@ -328,8 +329,7 @@ def train(
             return folder / "final"
     if t.threads:
         torch.set_num_threads(t.threads)
-    torch.set_flush_denormal(True)
-    with joined(t.device) as place:
+    with _flushed_denormals(), joined(t.device) as place:
         run = Run(
             settings,
             folder,
@@ -352,11 +352,20 @@ def train(
             raise
         finally:
             batches.close()
-            # whoever called us may want to fit something with small numbers next
-            torch.set_flush_denormal(False)
         if place.rank == 0 and run.progress.step == t.steps:
             return run.finish()
     return None
+
+
+@contextlib.contextmanager
+def _flushed_denormals() -> Iterator[None]:
+    """Numbers below 1e-38 are zero, which is faster. However it ends, whoever called us may want to fit
+    something with small numbers next."""
+    torch.set_flush_denormal(True)
+    try:
+        yield
+    finally:
+        torch.set_flush_denormal(False)
 
 
 def _loop(run: Run, batches: Background, last: int, probe: Batch) -> None:

@@ -530,6 +530,13 @@ def test_publishing_copies_a_finished_network_only(finished, monkeypatch, tmp_pa
     assert same(weights(checkpoints.load("tiny/nesymres").folder), weights(finished / "final"))
 
 
+def test_small_numbers_are_numbers_again_however_a_training_ends(tmp_path):
+    training.train(tiny(), tmp_path, stop_after=1)
+    with pytest.raises(CheckpointError):
+        training.train(tiny(lr=0.5), tmp_path)
+    assert torch.tensor([1e-40]).mul(1.0).item() > 0
+
+
 @pytest.mark.parametrize("norm", ["pre", "post"])
 @pytest.mark.parametrize("optimiser", ["adamw", "muon"])
 def test_the_path_of_a_cuda_device_runs_here_in_bfloat16(tmp_path, norm, optimiser):
