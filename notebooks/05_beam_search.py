@@ -370,7 +370,7 @@ pd.DataFrame(rows, columns=columns).set_index("beam size")
 # %% [markdown]
 # Where the published decoding is still above the paper, something else must explain the rest: probably the fit, perhaps the network or
 # the test problems. That was not measured. Nor was NSR-gvs with the published decoding, so a comparison of strategies holds for our
-# decoder only; chapter [09](09_strategies_compared.py) shows what changes with the other one.
+# decoder only; chapter [11](11_strategies_compared.py) shows what changes with the other one.
 
 # %% [markdown]
 # ## What a wider beam adds
@@ -495,7 +495,7 @@ plt.show()
 assert cost.tokens.is_monotonic_increasing
 
 # %% [markdown]
-# Tokens are the cost axis on which chapter [09](09_strategies_compared.py) compares all strategies: a strategy that beats a small beam
+# Tokens are the cost axis on which chapter [11](11_strategies_compared.py) compares all strategies: a strategy that beats a small beam
 # has to be compared with a beam that costs as much.
 
 # %% [markdown]
@@ -560,7 +560,7 @@ head += "|---" * 7 + "|\n"
 Markdown(head + "\n".join("| " + " | ".join(line) + " |" for line in lines))
 
 # %% [markdown]
-# And the sentences, at the scale of this page. "To a limited extent" (Section 6.2) is less than ten points, as in chapter 09:
+# And the sentences, at the scale of this page. "To a limited extent" (Section 6.2) is less than ten points, as in chapter 11:
 
 # %%
 wide = unseen[unseen.beam_size == last]

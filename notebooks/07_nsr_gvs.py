@@ -629,7 +629,7 @@ book.record(complete=float(rounds.complete.mean()), hit=float(rounds.hit.mean())
 # Left: a prompt has room for a few subtrees, the pool soon offers many more, so most of what was verified waits. Where the dashed line
 # passes $k$, the cut at the best $k$ begins to matter. Right: the gap between green and grey is what the length limit costs.
 #
-# The theorem of [chapter 12](12_pac_guarantee.py) is about complete prompts. How often are they, and what then?
+# The theorem of [chapter 08](08_pac_guarantee.py) is about complete prompts. How often are they, and what then?
 
 # %%
 rows = [("complete" if flag else "not complete", len(part), percent(part.hit),
@@ -1057,4 +1057,4 @@ assert all(r.n_candidates for r in curious), "every problem has candidates"
 assert np.mean([r.n_fits for r in curious]) > 0.9 * np.mean([r.n_fits for r in found]), "fewer different formulas"
 
 # %% [markdown]
-# **What's next.** [NSRwH](08_nsrwh.py): telling the network what one knows about the answer beforehand.
+# **What's next.** [The PAC guarantee](08_pac_guarantee.py): what a loop of this kind can promise.

@@ -278,7 +278,7 @@ if len(new_to_a):
     plt.show()
 
 # %% [markdown]
-# Intervals draw networks, templates and problems together (chapter 09). With one network there is no pair, and the cell above is empty.
+# Intervals draw networks, templates and problems together (chapter 11). With one network there is no pair, and the cell above is empty.
 
 # %% [markdown]
 # ## One token decides

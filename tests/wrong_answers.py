@@ -43,36 +43,36 @@ WRONG = {
         "def verified_share(z):\n    return 0.5",
         "class Fresh(BeamSearch):\n    def search(self, view, rng):\n        beam = yield Complete((), 1)\n        yield Verify.beam(beam[:1])",
     ),
-    "08_nsrwh": (
+    "08_pac_guarantee": (
+        'more_than_doubles = "R"',
+        "small_beta = 0.5",
+        "def budget(U, r, beta):\n    return 10 * U * U",
+    ),
+    "09_nsrwh": (
         "all_four, no_kind = 200, 0",
         "def written_length(n):\n    return float(n)",
         "class Filter:\n    name, beam_size = 'filter', 30\n\n    def search(self, view, rng):\n"
         "        beam = yield Complete((), self.beam_size)\n        yield Verify.beam(beam[:5])",
     ),
-    "09_strategies_compared": (
+    "10_families_and_local_search": (
+        "n_placements = 8",
+        "enough = 10**9",
+        "def remainders(prefix):\n    return {prefix[1:]}",
+    ),
+    "11_strategies_compared": (
         'easier = "independent"',
         'sharpest = ("tpsr", 99)',
         "def portfolio(a, b):\n    pair = a.merge(b, on=KEY, suffixes=('_a', '_b'))\n    return np.minimum(pair.r2_a, pair.r2_b)",
     ),
-    "10_transformer4sr": (
+    "12_transformer4sr": (
         "answers = [True, True, False, False]",
         "as_written = np.mean([tuple(answer.split()) in training.seen for answer in top.answer.fillna('')])",
         "def by_length(rows, cuts):\n    return rows.groupby(pd.cut(rows.truth_length, cuts), observed=True).novel_constants.count()",
     ),
-    "11_practical_benchmarks": (
+    "13_practice": (
         "shift, size, constant = 1000.0, 1.0, 1.0",
         "greedy, lengths = model, (1, 1)",
         "def plainest(fitted, least=0.9):\n    return fitted.equations_.sort_values('complexity').equation.iloc[-1]",
-    ),
-    "12_pac_guarantee": (
-        'more_than_doubles = "R"',
-        "small_beta = 0.5",
-        "def budget(U, r, beta):\n    return 10 * U * U",
-    ),
-    "13_beyond_the_paper": (
-        "n_placements = 8",
-        "enough = 10**9",
-        "def remainders(prefix):\n    return {prefix[1:]}",
     ),
     "14_one_token": (
         "place = 1",

@@ -1,6 +1,6 @@
 """A chain of steps: each knows what it needs, whether what it makes is up to date, and how to make it.
 
-    network nesymres ──► table beam of nesymres ──► claims ──► chapter 09_strategies_compared
+    network nesymres ──► table beam of nesymres ──► claims ──► chapter 11_strategies_compared
 
 A step that fails stops only what needs it. What is up to date is skipped, so a chain that was killed goes on
 when it is started again. What the steps of this project are: `nsr.replication`.

@@ -27,12 +27,12 @@ CHAPTERS = {  # the plan of the book; which of them exist is for the folder of n
     "05_beam_search": "more candidates",
     "06_tpsr": "planning with a tree search",
     "07_nsr_gvs": "showing the network parts of formulas",
-    "08_nsrwh": "giving hints",
-    "09_strategies_compared": "all of them on one table",
-    "10_transformer4sr": "a second system",
-    "11_practical_benchmarks": "formulas from physics, and no formula at all",
-    "12_pac_guarantee": "what guessing and checking guarantees",
-    "13_beyond_the_paper": "what we would try next",
+    "08_pac_guarantee": "what guessing and checking guarantees",
+    "09_nsrwh": "giving hints",
+    "10_families_and_local_search": "what we would try next",
+    "11_strategies_compared": "all of them on one table",
+    "12_transformer4sr": "a second system",
+    "13_practice": "formulas from physics, and no formula at all",
     "14_one_token": "the copying happens at one token",
 }
 BOOK = "Reproduction bias in neural symbolic regression"

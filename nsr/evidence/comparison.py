@@ -25,7 +25,7 @@ from nsr.network.checkpoints import load, places_of, weights_digest
 if TYPE_CHECKING:
     import pandas as pd
 
-# the tables of chapters 05 to 08 and 13
+# the tables of chapters 05 to 10
 TABLES = ("beam", "tpsr", "gvs", "nsrwh", "families", "families_gvs", "local")
 KEY = ["test_set", "seed", "problem", "truth"]
 ROW = ["strategy", "beam_size"]

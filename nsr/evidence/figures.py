@@ -1,10 +1,12 @@
 """One style for every picture: a title that states the finding, axes with units, one colour and marker per
 strategy."""
 
+import io
 from collections.abc import Sequence
-from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
+from IPython.display import Image, display
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -25,6 +27,14 @@ BLUE, SKY, GREEN, YELLOW, ORANGE, RED, PINK = (
 
 # for close relatives
 WINE, VIOLET, LILAC, TEAL, SAND, BROWN = ("#882255", "#6A51A3", "#B39DDB", "#44AA99", "#BBAA55", "#8C5A2B")
+
+# What an answer is, and where a problem comes from: no strategy has these colours.
+COPIED, NOVEL = "#B2182B", "#332288"
+SET_STYLES = {
+    "not_included": (INK, "o"),
+    "baseline": ("#5B6776", "s"),
+    "not_included_matched": ("#A3ADB8", "^"),
+}
 
 STRATEGIES: dict[str, tuple[str, str]] = {  # strategy → colour, marker; the same in every notebook
     "beam": (BLUE, "o"),
@@ -125,11 +135,24 @@ def title_of(strategy: str, beam_size: int = 0) -> str:
     return f"{NAMES.get(strategy, strategy)} ({beam_size})" if beam_size else NAMES.get(strategy, strategy)
 
 
-def save(figure: Figure, name: str) -> Path:
-    """Keep a figure with the current run, as <name>.png, and return where."""
+def save(figure: Figure, name: str, alt: str = "") -> None:
+    """Show a figure and keep it with the current run, as <name>.png. `alt` says what one sees, for those who
+    do not see it."""
     path = figure_dir() / f"{name}.png"
-    figure.savefig(path)
-    return path
+    path.write_bytes(png_of(figure))
+    display(Image(path.read_bytes(), width=width_of(figure), alt=alt))
+    plt.close(figure)
+
+
+def png_of(figure: Figure) -> bytes:
+    made = io.BytesIO()
+    figure.savefig(made, format="png")
+    return made.getvalue()
+
+
+def width_of(figure: Figure) -> int:
+    """The width in which a page shows a figure, in pixels."""
+    return round(100 * figure.get_figwidth())
 
 
 def draw_tree(ax: Axes, prefix: Prefix, constants: Sequence[float] | None = None, colour: str = BLUE) -> None:

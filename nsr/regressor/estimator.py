@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     import torch
 
 FORBIDDABLE = [token for token in FULL.operators if token not in ("add", "sub", "mul")]
-DEFAULT_STRATEGY = "local"  # the best in our own comparison at equal candidates (chapters 09 and 13)
+DEFAULT_STRATEGY = "local"  # the best in our own comparison at equal candidates (chapters 10 and 11)
 # of strategies given by name; 5 for all others, as in that comparison
 BEAM_SIZES = {"beam": 50, "tpsr": 1, "gvs+tpsr": 1}
 # the first that is there

@@ -44,39 +44,39 @@ def test_the_student_copy_differs_in_the_exercises_only(path: Path):
 
 @pytest.mark.slow
 def test_a_student_copy_stops_at_its_first_exercise(nsr_command, tmp_path: Path):
-    done = nsr_command("student", "12", "--to", str(tmp_path / "class"))
+    done = nsr_command("student", "08", "--to", str(tmp_path / "class"))
     assert done.returncode == 0, done.stderr
-    copy = tmp_path / "class" / "12_pac_guarantee.ipynb"
+    copy = tmp_path / "class" / "08_pac_guarantee.ipynb"
     first = next(
         i for i, cell in enumerate(nbformat.read(copy, as_version=4).cells) if classroom.tagged(cell, "check")
     )
     status, error = kernel.execute(
-        copy, tmp_path / "run", runner.params("tiny")["12_pac_guarantee"], limit=120
+        copy, tmp_path / "run", runner.params("tiny")["08_pac_guarantee"], limit=120
     )
     assert status == "failed" and "Your turn: more_than_doubles" in error
     assert error.startswith(f"Cell {first + 2} failed")  # one more: Papermill's cell with the parameters
 
 
 def test_what_a_student_wrote_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture):
-    (place,) = classroom.write("student", "12", folder=tmp_path)
+    (place,) = classroom.write("student", "08", folder=tmp_path)
     copy = nbformat.read(place, as_version=4)
     copy.cells[3].outputs = [nbformat.v4.new_output("stream", text="executed")]  # nobody typed this
     nbformat.write(copy, place)
     fresh = place.read_bytes()
-    assert classroom.write("student", "12", folder=tmp_path) == [place] and place.read_bytes() != fresh
+    assert classroom.write("student", "08", folder=tmp_path) == [place] and place.read_bytes() != fresh
     copy.cells[-1].source += "\nmy_answer = 42"
     nbformat.write(copy, place)
     mine = place.read_bytes()
-    assert classroom.write("student", "12", folder=tmp_path) == [] and place.read_bytes() == mine
+    assert classroom.write("student", "08", folder=tmp_path) == [] and place.read_bytes() == mine
     assert "left alone" in capsys.readouterr().out.splitlines()[-1]
     place.write_text("half a file")
-    assert classroom.write("student", "12", folder=tmp_path) == [] and place.read_text() == "half a file"
+    assert classroom.write("student", "08", folder=tmp_path) == [] and place.read_text() == "half a file"
 
 
 def test_the_teacher_copy_has_a_plan_and_all_solutions(nsr_command, tmp_path: Path):
-    done = nsr_command("teacher", "12", "--to", str(tmp_path), NSR_OUTPUTS=str(tmp_path))
+    done = nsr_command("teacher", "08", "--to", str(tmp_path), NSR_OUTPUTS=str(tmp_path))
     assert done.returncode == 0, done.stderr
-    cells = nbformat.read(tmp_path / "12_pac_guarantee.ipynb", as_version=4).cells
+    cells = nbformat.read(tmp_path / "08_pac_guarantee.ipynb", as_version=4).cells
     assert "| section | minutes | seconds |" in cells[1].source and "3 exercises" in cells[1].source
     assert sum(classroom.tagged(cell, "solution") and cell.cell_type == "code" for cell in cells) == 3
 

@@ -31,12 +31,12 @@ FAST = {
     "05_beam_search": LAPTOP,
     "06_tpsr": LAPTOP,
     "07_nsr_gvs": LAPTOP | {"weights": "laptop/gvs", "plain_weights": "laptop/nesymres"},
-    "08_nsrwh": LAPTOP | {"weights": "laptop/nsrwh", "plain_weights": "laptop/nesymres"},
-    "09_strategies_compared": {"live_rows": ""},
-    "10_transformer4sr": {"n_draws": 500},
-    "11_practical_benchmarks": {"weights": "laptop/full"},
-    "12_pac_guarantee": {"runs": 200},
-    "13_beyond_the_paper": LAPTOP,
+    "08_pac_guarantee": {"runs": 200},
+    "09_nsrwh": LAPTOP | {"weights": "laptop/nsrwh", "plain_weights": "laptop/nesymres"},
+    "10_families_and_local_search": LAPTOP,
+    "11_strategies_compared": {"live_rows": ""},
+    "12_transformer4sr": {"n_draws": 500},
+    "13_practice": {"weights": "laptop/full"},
     "14_one_token": {"weights": "laptop/nesymres", "n_networks": 1, "n_problems": 2},
 }
 

@@ -19,7 +19,7 @@
 # **You will see.** The whole table beside the paper's; novelty against accuracy; both against their cost; known formulas; every pair of
 # strategies tested; the paper's sentences judged.
 #
-# **Needs.** [05](05_beam_search.py), [06](06_tpsr.py), [07](07_nsr_gvs.py), [08](08_nsrwh.py).
+# **Needs.** [05](05_beam_search.py), [06](06_tpsr.py), [07](07_nsr_gvs.py), [09](09_nsrwh.py).
 #
 # **From the paper.** Section 6; Table "Breakdown of generated expressions"; Figures of novelty against accuracy, trade-off, baseline.
 #
@@ -78,7 +78,7 @@ def network(kind):
 # beginning of its tables. One command measures whatever of them is missing, judges the claims, and runs this chapter:
 #
 # ```
-# python -m nsr replicate --only "chapter 09"
+# python -m nsr replicate --only "chapter 11"
 # ```
 
 # %%
@@ -295,7 +295,7 @@ assert lines[0][-1] > 0 > lines[2][-1] and lines[3][-1] > 0 > lines[4][-1]
 # %% [markdown]
 # The signs depend on what is compared with what: at equal beam size TPSR is *more* accurate, and NSR-gvs, which improves on a beam of
 # five, is less accurate than a beam of as many candidates. The last line is odd in another way: a network that is told more of the truth
-# is half as accurate; chapter [08](08_nsrwh.py) looks into it.
+# is half as accurate; chapter [09](09_nsrwh.py) looks into it.
 
 # %% [markdown]
 # ## Novelty against accuracy
@@ -559,7 +559,7 @@ plt.show()
 
 # %% [markdown]
 # A lead at its own cost is not yet a lead at equal cost. The strategies that end highest, whole and stopped at the candidates of the
-# largest beam, in points more accurate than that beam; the last one uses no network at all (chapter [13](13_beyond_the_paper.py)).
+# largest beam, in points more accurate than that beam; the last one uses no network at all (chapter [10](10_families_and_local_search.py)).
 
 # %%
 widest, budget = beams[beams.beam_size == beams.beam_size.max()], dearest["candidates"]
@@ -911,4 +911,4 @@ assert (together[first] == pair.r2_a[first]).all(), "a's where a fits better"
 assert (together[~first] == pair.r2_b[~first]).all(), "and b's where b does"
 
 # %% [markdown]
-# **What's next.** [transformer4sr](10_transformer4sr.py): is all this a matter of one system?
+# **What's next.** [transformer4sr](12_transformer4sr.py): is all this a matter of one system?

@@ -630,4 +630,4 @@ for piece, value in split.items():
     assert np.isclose(value, inside.novel_constants.mean()), f"in the class {piece}"
 
 # %% [markdown]
-# **What's next.** [Practical benchmarks](11_practical_benchmarks.py): do the strategies help on formulas from physics?
+# **What's next.** [Practical benchmarks](13_practice.py): do the strategies help on formulas from physics?

@@ -565,4 +565,5 @@ print(f"worst failure rate {max(short) / runs:.4f} with ⌈U/r⌉ + R rounds; pr
 # ## What's next
 #
 # A guarantee that costs as much as exhaustive search leaves the interesting question open: which test-time computation helps *before*
-# everything has been tried? [Chapter 13](13_beyond_the_paper.py) goes on from there.
+# everything has been tried? [Chapter 09](09_nsrwh.py) tells the network what one
+# knows about the answer beforehand.

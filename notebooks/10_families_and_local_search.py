@@ -19,7 +19,7 @@
 # **You will see.** What a family is, what pruning removes, one search step by step, any-time curves beside the paper's strategies,
 # paired tests, ablations, noise, failures.
 #
-# **Needs.** [05](05_beam_search.py), [06](06_tpsr.py), [09](09_strategies_compared.py).
+# **Needs.** [05](05_beam_search.py), [06](06_tpsr.py).
 #
 # **From the paper.** Nothing: it is an answer to the theorem of Section 4.
 #
@@ -1153,5 +1153,5 @@ cut = [any(template_of(tuple(line.answer.split())) in map(template_of, remainder
 print(f"novel answers of families that are one dropped term away from a draft: {said(cut)}")
 
 # %% [markdown]
-# **What's next.** The [paper's own strategies](09_strategies_compared.py) with your own rows beside them, or a search of your own: a
+# **What's next.** The [paper's own strategies](11_strategies_compared.py) with your own rows beside them, or a search of your own: a
 # strategy is twenty lines (see `nsr/search/engine.py`).

@@ -19,7 +19,7 @@
 # **You will see.** A formula from a CSV file in ten lines, how it is chosen, 92 laws of physics, noise, which were really found, and what
 # a user would pick instead.
 #
-# **Needs.** [07](07_nsr_gvs.py), [13](13_beyond_the_paper.py).
+# **Needs.** [07](07_nsr_gvs.py), [10](10_families_and_local_search.py).
 #
 # **From the paper.** Appendix "Numerical Accuracy in Practical Settings".
 #
@@ -295,7 +295,7 @@ plt.show()
 # as above. The fit of constants and the decoder are ours, not the published ones (chapters 04 and 05).
 #
 # Departure: by the paper's text an additive constant stands beside a variable only, so $2 + e^{-x_1}$ could not be written. With all
-# operators a family ([13](13_beyond_the_paper.py)) may be shifted as a whole.
+# operators a family ([10](10_families_and_local_search.py)) may be shifted as a whole.
 
 
 # %%
@@ -735,4 +735,4 @@ assert plain in set(near.equation[near.complexity == near.complexity.min()]), "a
 print("the plainest formula that is nearly as good:", plain)
 
 # %% [markdown]
-# **What's next.** What a network of this size cannot know, guessing and checking can: [12](12_pac_guarantee.py).
+# **What's next.** [One token](14_one_token.py): the place at which the network copies.

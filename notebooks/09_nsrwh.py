@@ -1054,4 +1054,4 @@ for narrow, wide_beam in zip(filtered, wider):
     assert verified == (allowed or written), "verify what the hints allow, all if they allow nothing"
 
 # %% [markdown]
-# **What's next.** [All strategies on one table](09_strategies_compared.py).
+# **What's next.** [Families and local search](10_families_and_local_search.py): a strategy of our own.
