@@ -33,7 +33,6 @@ from nsr.network.recipes import Settings, SettingsError, read_settings
 from nsr.network.training import TRAINED_BY, train
 
 PARTS = ("networks", "tables", "claims", "chapters")
-MEASURE = "A00_measure"  # the notebook that measures a table
 # settings that do not change what is learned
 _HOW = {"save_every", "record_every", "snapshots", "device", "precision", "compile", "threads"}
 PAPER_HOURS = "the paper says 24 hours of an A100"
@@ -225,7 +224,7 @@ class TableStep:
     def make(self) -> None:
         plan = str(self.order.file.resolve()) if self.order.file else ""
         given = {"table": self.table.name, "network": self.network} | ({"plan_file": plan} if plan else {})
-        _run_notebook(MEASURE, self.order.scale, given)
+        _run_notebook(runner.MEASURE, self.order.scale, given)
 
 
 @dataclass(frozen=True)
@@ -365,7 +364,7 @@ def steps_of(order: Order) -> list[Any]:
         steps.append(step)
     judged = [name for table in TABLES for name in made_by.get(table, ())]
     steps.append(ClaimsStep(order, tuple(judged)))
-    for chapter in runner.notebooks():
+    for chapter in runner.the_book():
         tables = [name for table in plan["chapters"].get(chapter, ()) for name in made_by[table]]
         of_networks = _networks_of(chapter, order, networks)
         judging = ("claims",) * (chapter == plan["judged_in"])

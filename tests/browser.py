@@ -170,6 +170,18 @@ class Browser:
 
         until(holds, seconds, script)
 
+    def resize(self, width: int, height: int = 900, dark: bool = False) -> None:
+        """Look at pages through a window of this size, by day or by night."""
+        self.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
+        )
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.call("Emulation.setEmulatedMedia", features=[scheme])
+
     def screenshot(self, path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))

@@ -45,10 +45,10 @@ def test_the_plan_has_the_rows_of_every_committed_table():
 
 
 def test_the_plan_knows_which_tables_a_chapter_reads():
-    for name, path in runner.notebooks().items():
+    for name, path in runner.the_book().items():
         asked = set(re.findall(r'measured\(\s*"(\w+)"', path.read_text()))
         assert asked <= set(PLAN["chapters"].get(name, ())), name
-    assert PLAN["chapters"].keys() <= runner.notebooks().keys() and PLAN["judged_in"] in runner.notebooks()
+    assert PLAN["chapters"].keys() <= runner.the_book().keys() and PLAN["judged_in"] in runner.notebooks()
 
 
 @pytest.mark.parametrize(

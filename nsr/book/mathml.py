@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import html
 import re
-from xml.etree.ElementTree import tostring
+from xml.etree.ElementTree import Element, tostring
 
 _TAG = r"""</?[a-zA-Z](?:[^>"']++|"[^"]*+"|'[^']*+')*+>"""
 _CODE = re.compile(
     rf"(<pre.*?</pre>|<code.*?</code>|<script.*?</script>|<style.*?</style>|{_TAG})", re.DOTALL
 )
 _UNWANTED = {"href", "style", "class"}  # what \href, \style and \class would set
+_SCRIPTED = {"msub", "msup", "msubsup", "munder", "mover", "munderover"}
+_TWO = {"mfrac", "mroot"}  # they have exactly two parts, and no room for a space
 _MATH = re.compile(r"\$\$(.+?)\$\$|(?<![\\$])\$(?!\s)([^$]+?)(?<!\s)\$", re.DOTALL)
 
 
@@ -24,6 +26,8 @@ def with_mathml(body: str) -> str:
 
     >>> with_mathml("<p>half of $x_1$</p>").count("<msub>")
     1
+    >>> with_mathml(r"$N \\ln N$").count("<mspace")
+    2
     >>> with_mathml("<code>$x_1$</code>")
     '<code>$x_1$</code>'
     """
@@ -45,6 +49,27 @@ def _drawn(match: re.Match[str]) -> str:
             part.text = html.unescape(part.text or "")
             for name in _UNWANTED & set(part.attrib):
                 del part.attrib[name]
+        _space_functions(formula)
         return tostring(formula, encoding="unicode")
     except Exception:  # the library has a dozen unrelated exceptions; the reader then sees the LaTeX
         return match.group(0)
+
+
+def _space_functions(formula: Element) -> None:
+    """A thin space between the name of a function and what stands beside it, as in N ln N, unless that is an
+    operator or a bracket."""
+    for row in list(formula.iter()):
+        if row.tag in _SCRIPTED | _TWO:
+            continue
+        for child in [part for part in row if _is_function(part)]:
+            place = list(row).index(child)
+            if place + 1 < len(row) and row[place + 1].tag != "mo":
+                row.insert(place + 1, Element("mspace", width="0.17em"))
+            if place and row[place - 1].tag not in ("mo", "mspace"):
+                row.insert(place, Element("mspace", width="0.17em"))
+
+
+def _is_function(part: Element) -> bool:
+    """Whether this is a name of several letters, with or without an index."""
+    name = part[0] if part.tag in _SCRIPTED and len(part) else part
+    return name.tag == "mi" and len(name.text or "") > 1 and (name.text or "").isalpha()

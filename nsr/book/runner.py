@@ -26,7 +26,7 @@ from typing import Any
 
 import psutil
 
-from nsr.book import kernel, pages, tested_versions
+from nsr.book import binding, kernel, pages, tested_versions
 from nsr.book.foreign_files import Kind, read_json, read_yaml
 from nsr.book.leftovers import unfinished
 from nsr.book.publishing import FAILED, publish
@@ -52,6 +52,7 @@ from nsr.book.spelling import refuse_unknown, shown
 SCALES = ("tiny", "laptop", "paper")
 LIMITS: dict[str, float | None] = {"tiny": 180, "laptop": 3600, "paper": None}  # seconds per notebook
 NOTEBOOKS = ROOT / "notebooks"
+MEASURE = "A00_measure"  # the notebook that measures a table
 PARAMS = ROOT / "params"
 # A run depends on these in outputs/reference without reading them by `read_table`.
 WEIGHTS = (".safetensors", ".npz")
@@ -85,8 +86,14 @@ def notebooks() -> dict[str, Path]:
 
 
 def appendix() -> dict[str, Path]:
-    """The reports behind the lessons, by name."""
+    """The reports behind the lessons, by name, and the notebook that measures."""
     return {path.stem: path for path in sorted((NOTEBOOKS / "appendix").glob("A[0-9][0-9]_*.py"))}
+
+
+def the_book() -> dict[str, Path]:
+    """What `run all` runs, in order: the lessons and then the reports. Sweeps and replications run the notebook that
+    measures."""
+    return notebooks() | {name: path for name, path in appendix().items() if name != MEASURE}
 
 
 def find(wanted: str) -> Path:
@@ -185,7 +192,7 @@ def _cast(parameter: Parameter, value: Any, notebook: str) -> Any:
 def fingerprint(notebook: Path, parameters: Mapping[str, Any]) -> str:
     """A hash of all that decides a run's results: the notebook, its parameters, the source of nsr, the
     committed weights and those that were trained here."""
-    source = sorted(PACKAGE.rglob("*.py"))
+    source = sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("templates/*")])
     weights = sorted(path for path in REFERENCE.rglob("*") if path.suffix in WEIGHTS)
     if not reference_only():
         weights += sorted((OUTPUTS / "training").glob("*/*/final/weights.safetensors"))
@@ -280,7 +287,7 @@ def run(
         atomic_write(working / "metrics.json", to_json(metrics) + "\n")
         pages.write_page(working, notebook, metrics)
         place = publish(working, folder, good=status == "ok")
-        pages.bind(folder.parent, list(notebooks().values()))
+        binding.bind(folder.parent, list(the_book().values()))
     except OSError as error:
         raise LabError(
             f"Cannot write the results to {short(folder.parent)} ({error.strerror or error}). "
@@ -313,7 +320,7 @@ def run_all(
 ) -> int:
     """Run one notebook or the whole book, saying how it goes; the exit code is 1 if any notebook failed."""
     check_scale(scale)
-    names = list(notebooks()) if only == "all" else [find(only).stem]
+    names = list(the_book()) if only == "all" else [find(only).stem]
     if only == "all" and overrides:
         raise LabError(
             "Parameters are given to one notebook, not to all of them: python -m nsr run NN -p name value."
@@ -329,7 +336,7 @@ def run_all(
             print(metrics["error"], file=sys.stderr, flush=True)
     if only == "all":
         try:
-            book = pages.pack(OUTPUTS / scale)
+            book = binding.pack(OUTPUTS / scale)
         except OSError as error:
             raise LabError(
                 f"Cannot write the book to {short(OUTPUTS / scale)} ({error.strerror or error})."

@@ -1,5 +1,5 @@
-"""The search box of the book: every section's words in the index page itself, so that it works from a folder,
-without a server."""
+"""What the search box of the book looks through: every section's words, which stand in the index page itself, so
+that it works from a folder, without a server."""
 
 from __future__ import annotations
 
@@ -11,26 +11,6 @@ from typing import Any
 from urllib.parse import quote
 
 WORDS = 400  # the search looks at the first so many words of a section
-SCRIPT = """
-const sections = JSON.parse(document.getElementById("sections").textContent), found = document.getElementById("found");
-const plain = text => text.toLowerCase().normalize("NFKD").replace(/[\\u0300-\\u036f]/g, "");
-for (const s of sections) s.low = plain(s.title + " " + s.text);
-document.getElementById("query").addEventListener("input", event => {
-  const words = plain(event.target.value).split(/\\s+/).filter(w => w.length > 1);
-  found.replaceChildren();
-  if (!words.length) return;
-  const hits = sections.filter(s => words.every(w => s.low.includes(w)));
-  hits.sort((a, b) => words.filter(w => plain(b.title).includes(w)).length - words.filter(w => plain(a.title).includes(w)).length);
-  for (const s of hits.slice(0, 12)) {
-    const item = document.createElement("li"), link = document.createElement("a"), around = document.createElement("small");
-    const at = Math.max(0, plain(s.text).indexOf(words[0]) - 40);
-    link.href = s.page; link.textContent = s.chapter + " · " + s.title;
-    around.textContent = " … " + s.text.slice(at, at + 120) + " …";
-    item.append(link, around); found.append(item);
-  }
-  if (!hits.length) found.textContent = "Nothing has all of these words.";
-});
-"""
 
 
 def parts(notebook: Any, levels: int) -> Iterator[tuple[str, list[Any]]]:
@@ -51,24 +31,24 @@ def sections(notebook: Any, name: str) -> Iterator[dict[str, str]]:
         prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
         words = re.sub(r"\]\([^)]*\)|^#+\s.*$|[*_`>|#\[\]$\\{}]", " ", prose, flags=re.MULTILINE).split()
         page = f"{name}/{name}.html#{quote(title.replace(' ', '-'))}"  # as nbconvert names its headings
-        yield {"chapter": name[:2], "title": title, "page": page, "text": " ".join(words[:WORDS])}
+        yield {
+            "chapter": name.partition("_")[0],
+            "title": title,
+            "page": page,
+            "text": " ".join(words[:WORDS]),
+        }
 
 
-def box(folder: Path, names: Sequence[str]) -> str:
-    """The search box for the chapters in outputs/<scale>/ that were run, as HTML; nothing if there are none."""
+def as_json(folder: Path, names: Sequence[str]) -> str:
+    """The sections of the chapters in outputs/<scale>/ that were run, for the script of the index; nothing if there
+    are none."""
     import nbformat
 
-    found = []
+    found: list[dict[str, str]] = []
     for name in names:
         try:
             found += sections(nbformat.read(folder / name / f"{name}.ipynb", as_version=4), name)
         except (OSError, ValueError):  # not run, or just being replaced
             continue
-    if not found:
-        return ""
-    # No text of a chapter can end the script.
-    data = json.dumps(found, ensure_ascii=False).replace("<", "\\u003c")
-    return (
-        f'<input id="query" type="search" placeholder="Search the book" aria-label="Search the book"><ul id="found"></ul>'
-        f'<script id="sections" type="application/json">{data}</script><script>{SCRIPT}</script>'
-    )
+    # No text of a chapter can end the script that it stands in.
+    return json.dumps(found, ensure_ascii=False).replace("<", "\\u003c") if found else ""

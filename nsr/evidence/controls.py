@@ -6,6 +6,7 @@ from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 from IPython.display import HTML, display
 from matplotlib.figure import Figure
@@ -40,23 +41,25 @@ def control(
 
 
 def frames(draw: Callable[[Any], Figure], name: str, choices: Mapping[str, Any], alt: str) -> str:
-    """All pictures of a control as HTML; the script of the pages moves between them, and without it all but
-    the first are hidden."""
+    """All pictures of a control as HTML, equally large; the script of the pages moves between them, and without it
+    all but the first are hidden."""
     pictures = []
     for place, (text, value) in enumerate(choices.items()):
         figure = draw(value)
-        shown = html.escape(alt.format(text), quote=True)
-        data = b64encode(png_of(figure)).decode()
+        with mpl.rc_context(
+            {"savefig.bbox": "standard"}
+        ):  # uncut, so that nothing jumps from one to the next
+            data = b64encode(png_of(figure)).decode()
         pictures.append(
-            f'<img class="frame" alt="{shown}" width="{width_of(figure)}" data-text="{html.escape(text, quote=True)}" '
-            f'src="data:image/png;base64,{data}"{" hidden" if place else ""}>'
+            f'<img class="frame" alt="{html.escape(alt.replace("{}", text))}" width="{width_of(figure)}" '
+            f'data-text="{html.escape(text)}" src="data:image/png;base64,{data}"{" hidden" if place else ""}>'
         )
         plt.close(figure)
-    first, said = html.escape(next(iter(choices))), html.escape(name, quote=True)
+    first = html.escape(next(iter(choices)))
     slider = (
         f'<input type="range" min="0" max="{len(choices) - 1}" value="0" step="1" aria-valuetext="{first}">'
     )
     return (
-        f'<figure class="frames"><label>{said} {slider}</label> <output>{first}</output>'
-        f"{''.join(pictures)}</figure>"
+        f'<figure class="frames"><div class="control"><label>{html.escape(name)} {slider}</label>'
+        f"<output>{first}</output></div>{''.join(pictures)}</figure>"
     )

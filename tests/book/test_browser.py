@@ -1,6 +1,7 @@
 """The book in a real browser: JupyterLab as `make lab` starts it, with tiny chapters, and the pages as they
 lie in a folder. Pictures go to outputs/browser."""
 
+import base64
 import html
 import json
 import os
@@ -11,29 +12,31 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
+import axe_core_python
 import jupytext
+import matplotlib.pyplot as plt
 import nbformat
 import pandas as pd
 import pytest
 from browser import NAMES, Browser, end, find, until
 from conftest import ROOT
+from test_lessons import calls
 
-from nsr.book import pages, runner
+from nsr.book import binding, pages, runner, search_box
+from nsr.evidence.controls import frames
+from nsr.evidence.figures import png_of
 
 pytestmark = pytest.mark.skipif(find() is None, reason=f"no browser: none of {', '.join(NAMES)} is installed")
 
 PICTURES = runner.OUTPUTS / "browser"
 PATIENCE = 1800  # seconds for a notebook on a machine that is busy with something else
-# notebook → the name of a control, and what is typed there and back; a slider is moved by its keys. The
-# fastest chapters.
-CONTROLS = {
-    "01_boolean_formula_reduction": ("formula", "((1|0)&(~1))", "((1∨0)∧(¬(0∨0)))"),
-    "03_training": ("step", "ArrowRight", "ArrowLeft"),
-    "05_beam_search": ("tokens", "ArrowRight", "ArrowLeft"),
-    "08_pac_guarantee": ("class U", "ArrowRight", "ArrowLeft"),
-}
+# Chapters whose control is moved in JupyterLab: the fastest. All are moved in tests/book/test_widgets.py.
+LIVE_CHAPTERS = ("01_boolean_formula_reduction", "08_pac_guarantee")
+PHONE, LARGE = 400, 1600  # pixels across
+SERIOUS = ("serious", "critical")
 
 
 @pytest.fixture
@@ -71,7 +74,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict]:
     home = tmp_path_factory.mktemp("lab")
     project, config, runtime = home / "project", home / "config", home / "runtime"
     shutil.copytree(ROOT / "notebooks", project / "notebooks")
-    for name in CONTROLS:
+    for name in LIVE_CHAPTERS:
         make_tiny(project / "notebooks" / f"{name}.py")
     for name in ("Makefile", "pyproject.toml", "constraints.txt", "requirements.lock"):
         shutil.copy(ROOT / name, project)
@@ -155,37 +158,26 @@ def run_all(browser: Browser, n_cells: int) -> None:
     )
 
 
-def move(browser: Browser, control: str, action: str) -> None:
-    """Press an arrow key on a slider, or write into a text box and press Enter."""
-    if action.startswith("Arrow"):
-        browser.click(f"{control}.querySelector('.noUi-handle')")
-        browser.press(action)
-    else:
-        browser.click(f"{control}.querySelector('input')")
-        browser.evaluate("document.activeElement.select()")
-        browser.type(action)
-        browser.press("Enter")
-
-
-@pytest.mark.parametrize("name", CONTROLS)
+@pytest.mark.parametrize("name", LIVE_CHAPTERS)
 def test_a_control_moves_its_picture_in_jupyterlab(name: str, server: dict, browser: Browser):
-    label, there, back = CONTROLS[name]
+    cells = [
+        cell for cell in jupytext.read(runner.NOTEBOOKS / f"{name}.py").cells if cell.cell_type == "code"
+    ]
+    (call,) = [call for cell in cells for call in calls(cell.source, {"control"})]
     browser.open(f"{server['url']}lab/tree/notebooks/{name}.py?reset&token={server['token']}")
-    run_all(
-        browser,
-        sum(cell.cell_type == "code" for cell in jupytext.read(runner.NOTEBOOKS / f"{name}.py").cells),
-    )
+    run_all(browser, len(cells))
     assert texts(browser, '[data-mime-type$="jupyter.error"]') == []
-    control = f"{named('.widget-label', label)}.parentElement"
+    control = f"{named('.widget-label', call.args[1].value)}.parentElement"
     whole = f"{control}.closest('.widget-interact')"
     picture = f"{whole}.querySelector('img')?.src"
     browser.wait_for(picture, PATIENCE)
     first = browser.evaluate(picture)
     picture_of(browser, whole, f"{name}_before")
-    move(browser, control, there)
+    browser.click(f"{control}.querySelector('.noUi-handle')")
+    browser.press("ArrowRight")
     browser.wait_for(f"({picture} ?? {json.dumps(first)}) != {json.dumps(first)}", PATIENCE)
     picture_of(browser, whole, f"{name}_after")
-    move(browser, control, back)
+    browser.press("ArrowLeft")
     # it depends on the control and on nothing else
     browser.wait_for(f"{picture} == {json.dumps(first)}", PATIENCE)
     assert texts(browser, '[data-mime-type$="jupyter.error"], [data-mime-type$="jupyter.stderr"]') == []
@@ -197,17 +189,48 @@ def test_a_control_moves_its_picture_in_jupyterlab(name: str, server: dict, brow
 # ---- the pages ----------------------------------------------------------------------------------------------------------------
 
 
+def bars(height: int) -> plt.Figure:
+    figure, ax = plt.subplots(figsize=(7, 3))
+    ax.bar([0, 1], [1, height])
+    return figure
+
+
+def shown() -> Iterator[list]:
+    """What cells show: a figure, a wide table, frames, text, a warning, and so on."""
+    picture = {"image/png": base64.b64encode(png_of(bars(1))).decode()}
+    moving = frames(bars, "height of the second", {"one": 1, "two": 2, "three": 3}, "Two bars, with {}.")
+    wide = pd.DataFrame(0.123456789, index=["one", "two"], columns=[f"a column {i}" for i in range(20)])
+    plt.close("all")
+    new = nbformat.v4.new_output
+    return cycle(
+        [
+            [new("display_data", data=picture, metadata={"image/png": {"alt": "Two bars.", "width": 700}})],
+            [new("stream", text="a long line " * 30), new("stream", name="stderr", text="a warning")],
+            [new("execute_result", data={"text/html": wide._repr_html_()})],
+            [new("display_data", data={"text/html": moving})],
+            [new("execute_result", data={"text/html": wide.style.hide(axis="index").to_html()})],
+        ]
+    )
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The book as a folder of pages: every chapter's text and code, not executed."""
-    folder = tmp_path_factory.mktemp("site") / "tiny"
-    for name, path in runner.notebooks().items():
+    """The book as a folder of pages: every chapter's and report's text and code, not executed, with outputs of
+    every kind."""
+    folder, outputs = tmp_path_factory.mktemp("site") / "tiny", shown()
+    for name, path in runner.the_book().items():
         metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.new_record({}, seed=0, seconds=0.0)
         runner.atomic_write(folder / name / "metrics.json", runner.to_json(metrics))
-        jupytext.write(jupytext.read(path), folder / name / f"{name}.ipynb")
+        notebook = jupytext.read(path)
+        for cell in notebook.cells:
+            if cell.cell_type == "code" and not {"parameters", "solution"} & set(
+                cell.metadata.get("tags", [])
+            ):
+                cell.outputs = next(outputs)
+        jupytext.write(notebook, folder / name / f"{name}.ipynb")
         pages.write_page(folder / name, path, metrics)
-    pages.bind(folder, list(runner.notebooks().values()))
-    with zipfile.ZipFile(pages.pack(folder)) as sent:  # as somebody gets it by mail
+    binding.bind(folder, list(runner.the_book().values()))
+    with zipfile.ZipFile(binding.pack(folder)) as sent:  # as somebody gets it by mail
         sent.extractall(folder.parent)
     return folder.parent / "book"
 
@@ -217,25 +240,117 @@ def stays_here(browser: Browser) -> bool:
 
 
 def test_a_word_is_found_and_its_section_opens(site: Path, browser: Browser):
-    browser.open((site / "index.html").as_uri())
+    """The words are typed on one page, the index finds them, and a click opens the section on another."""
+    *_, (title, _) = search_box.parts(jupytext.read(runner.find("08")), levels=2)
+    first = next(iter(runner.notebooks()))
+    browser.open((site / first / f"{first}.html").as_uri())
     browser.click("document.querySelector('#query')")
-    browser.type("SOUNDNESS exception")
-    browser.wait_for("document.querySelector('#found a')")
+    browser.type(title.upper())
+    browser.press("Enter")
+    browser.wait_for("document.readyState == 'complete' && document.querySelector('#found a')")
     browser.screenshot(PICTURES / "search.png")
+    found = browser.evaluate("document.querySelector('#found a').textContent").partition(" · ")[2]
+    assert set(title.lower().split()) <= set(found.lower().split())
     browser.click("document.querySelector('#found a')")
-    browser.wait_for("location.hash && document.readyState == 'complete'")
+    browser.wait_for(
+        "location.hash && document.readyState == 'complete' && document.querySelector('main h2')"
+    )
     section = "document.getElementById(decodeURIComponent(location.hash.slice(1)))"
-    assert browser.evaluate(f"{section}.textContent").startswith("Soundness, without exception")
+    assert browser.evaluate(f"{section}.textContent").startswith(found)
     assert browser.evaluate(f"{section}.getBoundingClientRect().top < innerHeight")
     browser.open((site / "index.html").as_uri())
     browser.click("document.querySelector('#query')")
-    browser.type("soundness xyzzy")
-    browser.wait_for("document.querySelector('#found').textContent.startsWith('Nothing')")
+    browser.type("beam xyzzy")
+    browser.wait_for("document.querySelector('#found').textContent.startsWith('No section')")
     assert browser.errors == [] and browser.blocked == [] and stays_here(browser)
 
 
+def test_frames_move_with_the_keyboard_and_without_a_kernel(site: Path, browser: Browser):
+    name = next(iter(runner.notebooks()))
+    browser.open((site / name / f"{name}.html").as_uri())
+    figure = "document.querySelector('figure.frames')"
+    slider, seen = f"{figure}.querySelector('input')", f"{figure}.querySelector('.frame:not([hidden])')"
+    browser.evaluate(f"{slider}.focus()")
+    heard = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft"):
+        browser.press(key)
+        assert browser.evaluate(f"{figure}.querySelectorAll('.frame:not([hidden])').length") == 1
+        heard.append(
+            browser.evaluate(
+                f"[{slider}.getAttribute('aria-valuetext'), {figure}.querySelector('output').textContent, {seen}.alt]"
+            )
+        )
+    expected = ["two", "three", "three", "two"]
+    assert heard == [[word, word, f"Two bars, with {word}."] for word in expected]
+    assert browser.evaluate(f"{seen}.getBoundingClientRect().height > 50")
+    picture_of(browser, figure, "frames")
+    assert browser.errors == [] and browser.blocked == []
+
+
+def violations(browser: Browser) -> list:
+    """What axe-core finds serious on the page that is open: impact, rule, how often, and the first place."""
+    browser.evaluate(Path(axe_core_python.__file__).with_name("axe.min.js").read_text() + "; 0")
+    found = browser.evaluate(
+        "axe.run({resultTypes: ['violations']}).then(said => said.violations.map("
+        "one => [one.impact, one.id, one.nodes.length, one.nodes[0].html.slice(0, 200), one.nodes[0].failureSummary]))"
+    )
+    return [one for one in found if one[0] in SERIOUS]
+
+
+def test_every_page_is_fit_for_a_phone_a_large_screen_and_a_screen_reader(site: Path, browser: Browser):
+    """By day on a phone and by night on a large screen: no page is wider than its window, its contents are folded
+    or not, and axe-core finds nothing serious. Thousands of coloured words are left to the next test."""
+    problems = []
+    for page in sorted(site.rglob("*.html")):
+        for width, dark in ((PHONE, False), (LARGE, True)):
+            browser.resize(width, dark=dark)
+            browser.open(page.as_uri())
+            assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), (page.name, width)
+            if page.name != "index.html":
+                assert browser.evaluate("document.querySelector('.contents details').open") == (
+                    width == LARGE
+                )
+            browser.screenshot(PICTURES / f"{page.stem}_{width}.png")
+            browser.evaluate(
+                "document.querySelectorAll('.highlight pre, math').forEach(one => { one.textContent = one.textContent })"
+            )
+            problems += [(page.stem, width, *one) for one in violations(browser)]
+    assert problems == []
+    assert browser.errors == [] and browser.blocked == [] and stays_here(browser)
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_coloured_code_can_be_read(tmp_path: Path, browser: Browser, dark: bool):
+    """Words of every kind that Python has, on the ground of code, by day and by night."""
+    source = (
+        '"""A docstring."""\nimport math as m  # a comment\n\n\n@property\nclass A(ValueError):\n'
+        "    def f(self, x: int = 0x1F) -> bool:\n        return not x in (1, 2.5, True, None) and f'{x:.2f}\\n' is r'a'\n"
+        "\n\nprint(lambda *a: a[0] @ 3 + len(a))\nassert 1 == 1, 'so'\n"
+    )
+    cells = [nbformat.v4.new_markdown_cell("# Code"), nbformat.v4.new_code_cell(source)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "00_code.ipynb")
+    (tmp_path / "00_code.py").write_text("# %% [markdown]\n# # Code\n")
+    metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.new_record({}, seed=0, seconds=0.0)
+    browser.resize(LARGE, dark=dark)
+    browser.open(pages.write_page(tmp_path, tmp_path / "00_code.py", metrics).as_uri())
+    assert browser.evaluate("document.querySelectorAll('.highlight pre span[class]').length") > 40
+    assert violations(browser) == []
+
+
+def test_a_printed_page_has_no_code(site: Path, browser: Browser):
+    name = next(iter(runner.notebooks()))
+    browser.open((site / name / f"{name}.html").as_uri())
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    heights = (
+        "selector => [...document.querySelectorAll(selector)].map(one => one.getBoundingClientRect().height)"
+    )
+    for selector in (".source", ".contents", ".search"):
+        assert max(browser.evaluate(f"({heights})({json.dumps(selector)})")) == 0, selector
+    assert min(browser.evaluate(f"({heights})('figure:not(details figure), main h1')")) > 0
+
+
 def test_the_book_can_be_leafed_through_and_its_mathematics_is_drawn(site: Path, browser: Browser):
-    names, n_formulas = list(runner.notebooks()), 0
+    names, n_formulas = list(runner.the_book()), 0
     browser.open((site / names[0] / f"{names[0]}.html").as_uri())
     for position, name in enumerate(names):
         browser.wait_for(f"location.pathname.endsWith('/{name}.html') && document.readyState == 'complete'")
@@ -249,9 +364,6 @@ def test_the_book_can_be_leafed_through_and_its_mathematics_is_drawn(site: Path,
             "(document.querySelector('main').cloneNode(true))"
         )
         assert re.findall(r"\$[^$\n]*\\\w+[^$\n]*\$", prose) == [], f"{name}: LaTeX that was not drawn"
-        assert browser.evaluate("document.documentElement.scrollWidth <= innerWidth"), (
-            f"{name} is wider than the window"
-        )
         if position + 1 < len(names):
             browser.click("document.querySelector('a[rel=next]')")
     assert n_formulas > 100
@@ -311,7 +423,7 @@ def test_nothing_on_a_page_runs_or_leaves_the_machine(tmp_path: Path, browser: B
     book = tmp_path / "book"
     shutil.copytree(folder, book / "00_trap")
     runner.atomic_write(book / "00_trap" / "metrics.json", runner.to_json(metrics))
-    browser.open(pages.bind(book, [source]).as_uri())
+    browser.open(binding.bind(book, [source]).as_uri())
     browser.click("document.querySelector('#query')")
     browser.type("trap script")
     assert browser.evaluate("typeof window.sprung") == "undefined" and stays_here(browser)

@@ -19,7 +19,7 @@ import pytest
 from conftest import ROOT
 
 from nsr.__main__ import main
-from nsr.book import pages, result_tables, run_records, runner
+from nsr.book import binding, result_tables, run_records, runner
 
 HEAD = """# ---
 # jupyter:
@@ -333,7 +333,7 @@ def test_a_failing_run_stands_beside_the_finished_one_until_a_run_works(project:
     assert "not complete" in (outputs / "failed_03_moody" / "03_moody.html").read_text()
     index = (outputs / "index.html").read_text()
     assert 'href="03_moody/03_moody.html"' in index and "a later run failed: failed_03_moody" in index
-    with zipfile.ZipFile(pages.pack(outputs)) as book:
+    with zipfile.ZipFile(binding.pack(outputs)) as book:
         assert "book/03_moody/03_moody.html" in book.namelist() and not [
             name for name in book.namelist() if "failed" in name
         ]

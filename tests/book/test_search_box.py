@@ -1,7 +1,6 @@
 """The search box finds what the pages hold, and nothing in a chapter can break out of it."""
 
 import json
-import re
 from urllib.parse import unquote
 
 import nbformat
@@ -23,16 +22,14 @@ def test_a_section_is_found_where_the_page_has_it(tmp_path):
     )
     (tmp_path / "07_x").mkdir()
     nbformat.write(book, tmp_path / "07_x" / "07_x.ipynb")
-    html = search_box.box(tmp_path, ["07_x", "08_missing"])
-    data = json.loads(
-        re.search(r'<script id="sections" type="application/json">(.*?)</script>', html, re.DOTALL).group(1)
-    )
+    text = search_box.as_json(tmp_path, ["07_x", "08_missing"])
+    data = json.loads(text)
     assert [(s["chapter"], s["title"]) for s in data] == [("07", "A title"), ("07", "Is it so? An answer")]
-    assert data[0]["text"] == "Some prose . More." and "hidden" not in html
+    assert data[0]["text"] == "Some prose . More." and "hidden" not in text and "<" not in text
     page = HTMLExporter(template_name="basic").from_notebook_node(book)[0]
     for section in data:
         assert f'id="{unquote(section["page"].split("#")[1])}"' in page
 
 
-def test_no_chapters_no_box(tmp_path):
-    assert search_box.box(tmp_path, ["00_none"]) == ""
+def test_no_chapters_nothing_to_search(tmp_path):
+    assert search_box.as_json(tmp_path, ["00_none"]) == ""
