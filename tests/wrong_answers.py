@@ -8,9 +8,9 @@ WRONG = {
         "def depth_by_stack(tokens):\n    return len(tokens)",
     ),
     "01_boolean_formula_reduction": (
-        'n_tokens, winner = 16, "x1"',
-        'moved, broken = np.array([[1.0, 0.0], [0.0, 1.0]]), "1"',
-        'def xor(a, b):\n    return ("add", *a, *b)',
+        'n_tokens, winner = 20, "x1"',
+        "other_y = [2, 1]",
+        'other_tokens, if_true = TOKENS | {"1": ["add", "x1", "x2"]}, "x2"',
     ),
     "02_expressions_and_data": (
         "n_templates = 8",

@@ -10,16 +10,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from nsr.evidence.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, PINK, RED, SKY, YELLOW
-from nsr.theory.boolean import AND, NOT, OR
+from nsr.evidence.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, SKY
+from nsr.theory.boolean import AND, NOT, OR, Formula
 from nsr.theory.circuits import Circuit, levels
-from nsr.theory.reduction import or_free, reduce_formula, to_prefix, to_tokens
+from nsr.theory.reduction import TOKENS_OF, reduce_formula
 
 SIGNS = {"add": "+", "sub": "−", "mul": "×", "x1": "x₁", "x2": "x₂"}
-CHIP = {AND: BLUE, OR: ORANGE, NOT: RED, "0": GREEN, "1": GREEN, "(": LIGHT, ")": LIGHT, "u": PINK}
+CHIP = {AND: BLUE, OR: ORANGE, NOT: RED, "0": "#00735A", "1": "#00735A", "(": LIGHT, ")": LIGHT}
 GATE = {"INPUT": LIGHT, "NOT": RED, "AND": BLUE, "OR": ORANGE, "MAJ": GREEN, "THR": GREEN}
-PER_ROW = 40
 CENTRED = {"ha": "center", "va": "center"}
+
+Traced = list[tuple[str, int]]  # symbols, each with the place of the symbol above it that it comes from
 
 
 def _box(ax: Axes, x: float, y: float, width: float, height: float, rounding: float, **look) -> None:
@@ -28,54 +29,77 @@ def _box(ax: Axes, x: float, y: float, width: float, height: float, rounding: fl
     ax.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, **look))
 
 
-def _chips(ax: Axes, y: float, words: Sequence[str], colours: Sequence[str]) -> float:
-    """Words as coloured chips from left to right, wrapped; returns the y of the next free row."""
-    for i, (word, colour) in enumerate(zip(words, colours, strict=True)):
-        row, column = divmod(i, PER_ROW)
-        dark = colour not in (LIGHT, YELLOW, SKY)
-        _box(ax, column + 0.08, y - row - 0.4, 0.84, 0.8, 0.15, fc=colour, ec="none")
-        ax.text(column + 0.5, y - row, word, **CENTRED, fontsize=8, color="white" if dark else INK)
-    return y - (len(words) - 1) // PER_ROW - 1
+def traced(formula: Formula) -> list[Traced]:
+    """The four texts of the reduction below the formula's own; every symbol knows from which one it comes.
+
+    >>> for row in traced("(0∨1)"):
+    ...     print(" ".join(symbol for symbol, _ in row))
+    ( 0 ∨ 1 )
+    ¬ ( ¬ 0 ∧ ¬ 1 )
+    ¬ ∧ ¬ 0 ¬ 1
+    sub sub x1 x2 mul sub sub x1 x2 mul x1 x2 sub sub x1 x2 sub x1 x2
+    """
+    edited, brackets = [[symbol] for symbol in formula], []
+    for i, symbol in enumerate(formula):
+        if symbol == "(":
+            brackets.append(i)
+        elif symbol == ")":
+            brackets.pop()
+        elif symbol == OR:
+            edited[brackets[-1]], edited[i] = [NOT, "(", NOT], [AND, NOT]
+    free = [(symbol, i) for i, part in enumerate(edited) for symbol in part]
+    ordered: list = []
+    for i, (symbol, _) in enumerate(free):
+        if symbol == "(":
+            brackets.append(len(ordered))
+            ordered.append(None)
+        elif symbol == ")":
+            brackets.pop()
+        elif symbol == AND:
+            ordered[brackets[-1]] = AND, i
+        else:
+            ordered.append((symbol, i))
+    prefix = [one for one in ordered if one]
+    tokens = [(token, i) for i, (symbol, _) in enumerate(prefix) for token in TOKENS_OF[symbol]]
+    return [[(symbol, -1) for symbol in formula], free, prefix, tokens]
 
 
-def reduction_picture(formula: str, max_chips: int = 3 * PER_ROW) -> Figure:
-    """The four texts of the reduction, one below the other in the same colours, and the loss of every leaf."""
-    problem = reduce_formula(formula)
-    symbols = to_prefix(or_free(formula))
-    tokens, colours = ["+"], [GREY]
-    for symbol in symbols:
-        for token in to_tokens((symbol,)):
-            tokens.append(SIGNS[token])
-            colours.append(CHIP[symbol])
-    rows = [
-        ("formula t", list(formula), [CHIP[s] for s in formula]),
-        ("∨-free t′", list(or_free(formula)), [CHIP[s] for s in or_free(formula)]),
-        ("prefix", list(symbols), [CHIP[s] for s in symbols]),
-        ("tokens s̃, then u", tokens + ["u"], colours + [CHIP["u"]]),
-    ]
-    cut = lambda parts, end: parts[:max_chips] + [end] * (len(parts) > max_chips)
-    rows = [(name, cut(words, "…"), cut(chips, LIGHT)) for name, words, chips in rows]
-    lines = sum((len(words) - 1) // PER_ROW + 1 for _, words, _ in rows)
-    size = (10, 0.9 + 0.33 * (lines + 0.4 * len(rows)))
-    figure, (ax, bars) = plt.subplots(1, 2, figsize=size, width_ratios=[5, 1])
-    y = 0.0
-    for name, words, chip_colours in rows:
-        ax.text(-0.5, y, name, ha="right", va="center", fontsize=9)
-        y = _chips(ax, y, words, chip_colours) - 0.4
-    ax.set_xlim(-8, PER_ROW + 0.5)
-    ax.set_ylim(y + 0.4, 0.8)
+def reduction_picture(formula: Formula) -> Figure:
+    """The four texts of the reduction, one below the other, a line from every symbol to what it becomes; and
+    below them the loss of every leaf."""
+    problem, rows = reduce_formula(formula), traced(formula)
+    rows[3] = [("add", -1), *rows[3], ("u", -1)]
+    wide = max(len(row) for row in rows)
+    figure, (ax, bars) = plt.subplots(2, 1, figsize=(7, 4.6), height_ratios=[3.4, 1])
+    names = ["formula t", "1  without ∨", "2  prefix order", "3, 4  tokens s̃, u"]
+    before: list[float] = []
+    colours: list[str] = []
+    for level, (row, name) in enumerate(zip(rows, names, strict=True)):
+        y, places = -1.7 * level, [(i + 0.5) * wide / len(row) for i in range(len(row))]
+        own = [CHIP.get(symbol) or (colours[up] if up >= 0 else GREY) for symbol, up in row]
+        for x, (symbol, up), colour in zip(places, row, own, strict=True):
+            if up >= 0:
+                line = GREY if colour == LIGHT else colour
+                ax.plot([before[up], x], [y + 1.3, y + 0.4], color=line, lw=1.1, alpha=0.8, zorder=1)
+            _box(ax, x - 0.42, y - 0.4, 0.84, 0.8, 0.15, fc=colour, ec="none")
+            ink = INK if colour in (LIGHT, ORANGE) else "white"
+            ax.text(x, y, SIGNS.get(symbol, symbol), **CENTRED, fontsize=9, color=ink)
+        ax.text(-0.4, y, name, ha="right", va="center", fontsize=9)
+        before, colours = places, own
+    ax.set(xlim=(-0.3 * wide, wide), ylim=(-5.7, 0.6))
     ax.set_axis_off()
     answer = problem.solve()
-    ax.set_title(f"The best last token is {SIGNS[answer]}, so the formula is {int(answer == 'x2')}")
+    ax.set_title(
+        f"The best last token is {SIGNS[answer]}: the formula is {('false', 'true')[answer == 'x2']}"
+    )
     losses = problem.losses()
-    best = [GREEN if leaf == answer else LIGHT for leaf in losses]
-    bars.barh(range(len(losses)), list(losses.values()), color=best)
-    for i, loss in enumerate(losses.values()):
-        bars.text(loss + 0.04, i, f"{loss:.3g}", va="center", fontsize=8)
-    bars.set_yticks(range(len(losses)), [SIGNS.get(leaf, leaf) for leaf in losses])
+    bars.barh(range(len(losses)), list(losses.values()), height=0.6, color=GREY)
+    for i, (leaf, loss) in enumerate(losses.items()):
+        words = f"{loss:.3g}" + ", the best" * (leaf == answer)
+        bars.text(loss + 0.02, i, words, va="center", weight="bold" if leaf == answer else "normal")
+    bars.set_yticks(range(len(losses)), [f"u = {SIGNS.get(leaf, leaf)}" for leaf in losses])
     bars.invert_yaxis()
-    bars.set_xlim(0, 1.3)
-    bars.set_xlabel("loss")
+    bars.set(xlim=(0, 1.3), xlabel="loss")
     bars.grid(False)
     return figure
 
@@ -122,37 +146,27 @@ def draw_circuit(ax: Axes, circuit: Circuit, title: str = "") -> None:
     ax.set_axis_off()
 
 
-def draw_classes(ax: Axes) -> None:
-    """AC⁰ ⊊ TC⁰ ⊆ NC¹, and where each step of the proof sits."""
-    boxes = [
-        ((0.0, 0.0, 11.6, 7.6), "NC¹", "logarithmic depth, fan-in 2", "#EAF1F7"),
-        ((0.4, 0.4, 8.2, 6.2), "TC⁰", "constant depth, with majority", "#D3E3F0"),
-        ((0.8, 0.8, 3.7, 4.8), "AC⁰", "constant depth", "#B5D0E6"),
-    ]
-    for (x, y, width, height), name, about, colour in boxes:
-        line = "--" if name == "TC⁰" else "-"
-        _box(ax, x, y, width, height, 0.3, fc=colour, ec=BLUE, lw=1.2, ls=line)
-        ax.text(x + 0.25, y + height - 0.42, name, fontsize=12, fontweight="bold", va="center")
-        ax.text(x + 1.35, y + height - 0.44, about, fontsize=8, va="center", color=INK)
-    notes = [
-        (2.65, 4.1, "step 2: prefix order,\nup to blanks", INK),
-        (2.65, 2.9, "step 3: symbols → tokens", INK),
-        (2.65, 1.8, "step 4: prepend +,\nattach two points", INK),
-        (6.55, 4.9, "step 1: ∨-elimination\n(bracket matching)", INK),
-        (6.55, 3.7, "closing the gaps\n(counting)", INK),
-        (6.55, 2.6, "majority, parity", INK),
-        (6.55, 1.4, "log-precision Transformers", RED),
-        (10.1, 3.8, "Boolean\nformula value\n(complete)", RED),
-        (14.2, 3.8, "LastToken-\nPrediction:\nat least as hard", RED),
-        (10.1, 6.0, "equal to TC⁰? open;\nassumed not", GREY),
-    ]
-    for x, y, words, colour in notes:
-        ax.text(x, y, words, **CENTRED, fontsize=8.5, color=colour)
-    ax.annotate("", (13.0, 3.8), (11.1, 3.8), arrowprops={"arrowstyle": "->", "color": RED, "lw": 1.5})
-    ax.text(12.2, 4.15, "steps 1–4", fontsize=8, color=RED, ha="center")
-    ax.set_xlim(-0.1, 15.5)
-    ax.set_ylim(-0.1, 7.7)
+def classes_picture() -> Figure:
+    """TC⁰ inside NC¹, what lies in each, and the last token, which is at least as hard as formula values."""
+    figure, ax = plt.subplots(figsize=(6.4, 3.4))
+    _box(ax, 0.0, 0.0, 8.6, 5.6, 0.3, fc="#EAF1F7", ec=BLUE, lw=1.2)
+    _box(ax, 0.4, 0.4, 4.6, 3.8, 0.3, fc="#CFE0EF", ec=BLUE, lw=1.2, ls="--")
+    for x, y, name, about in (
+        (0.3, 5.1, "NC¹", "depth grows like the logarithm of n"),
+        (0.7, 3.7, "TC⁰", "constant depth"),
+    ):
+        ax.text(x, y, name, fontsize=12, fontweight="bold", va="center")
+        ax.text(x + 1.15, y, about, fontsize=9, va="center")
+    ax.text(2.7, 2.5, "Transformers of depth D", **CENTRED, fontsize=9.5)
+    ax.text(2.7, 1.4, "the reduction,\nsteps 1 to 4", **CENTRED, fontsize=9.5)
+    ax.text(6.8, 2.3, "values of\nBoolean formulas,\nthe hardest in NC¹", **CENTRED, fontsize=9.5)
+    ax.text(11.2, 2.3, "the last token:\nat least\nas hard", **CENTRED, fontsize=9.5, weight="bold")
+    ax.annotate("", (9.9, 2.3), (8.4, 2.3), arrowprops={"arrowstyle": "->", "color": INK, "lw": 1.5})
+    ax.text(9.5, 2.75, "steps 1–4", fontsize=8.5, ha="center")
+    ax.set(xlim=(-0.1, 12.6), ylim=(-0.1, 5.7))
     ax.set_axis_off()
+    ax.set_title("If TC⁰ and NC¹ differ, no constant depth is enough for the last token")
+    return figure
 
 
 def bracket_picture(text: str, to_right) -> Figure:
@@ -161,7 +175,7 @@ def bracket_picture(text: str, to_right) -> Figure:
     for symbol in text:
         height += {"(": 1, ")": -1}.get(symbol, 0)
         heights.append(height)
-    figure, ax = plt.subplots(figsize=(8, 2.9))
+    figure, ax = plt.subplots(figsize=(7, 2.9))
     ax.step(range(len(text)), heights, where="mid", color=GREY, lw=1.2)
     for i, symbol in enumerate(text):
         ax.text(i, -0.25, symbol, ha="center", va="top", fontsize=12, color=RED if symbol == OR else INK)
@@ -178,34 +192,36 @@ def bracket_picture(text: str, to_right) -> Figure:
 
 def growth_picture(growth) -> Figure:
     """Depth and gates of families of circuits: a table with the columns family, n, depth, gates."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.8))
+    figure, (left, right) = plt.subplots(1, 2, figsize=(7.4, 3.4))
     looks = [(BLUE, "o"), (GREEN, "s"), (SKY, "^"), (ORANGE, "D"), (GREY, "x")]
     for (name, rows), (colour, marker) in zip(growth.groupby("family", sort=False), looks, strict=True):
         left.plot(rows.n, rows.depth, marker=marker, color=colour, label=name)
         right.plot(rows.n, rows.gates, marker=marker, color=colour)
     left.set(xscale="log", xlabel="symbols n", ylabel="depth", ylim=(0, 42))
-    left.set_title("The reduction stays flat, evaluation grows")
+    left.set_title("Depth: level, or growing")
     right.set(xscale="log", yscale="log", xlabel="symbols n", ylabel="gates")
-    right.set_title("Both need polynomially many gates")
+    right.set_title("Gates: polynomially many")
     left.legend(fontsize=8)
     return figure
 
 
-def experiment_picture(table, titles: Sequence[str] = ("Familiar formulae", "Longer formulae")) -> Figure:
-    """Accuracy against formula depth, a line per network depth: a table with n_layers, seed, kind, depth, n,
-    right."""
+def experiment_picture(table, titles: Sequence[str] = ("Familiar formulas", "Longer formulas")) -> Figure:
+    """Accuracy against formula depth, a line for some of the network depths: a table with n_layers, seed,
+    kind, depth, n, right."""
     # 0 layers is the counting baseline.
-    blues = [GREY, "#c6dbef", "#9ecae1", "#6baed6", "#4292c6", "#2171b5", "#08306b"]
-    figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
+    blues = {0: GREY, 1: "#9ecae1", 2: "#4292c6", 3: "#2171b5", 6: "#08306b"}
+    figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.4), sharey=True)
     for ax, kind, title in zip(axes, ("familiar", "longer"), titles, strict=True):
-        here = table[table.kind == kind].assign(accuracy=lambda rows: rows.right / rows.n)
+        here = table[(table.kind == kind) & table.n_layers.isin(blues)].assign(
+            accuracy=lambda rows: rows.right / rows.n
+        )
         for n_layers, rows in here.groupby("n_layers"):
             mean = rows.groupby("depth").accuracy.mean()
             name = "token counts only" if n_layers == 0 else f"{n_layers} layer{'s' * (n_layers > 1)}"
             ax.plot(mean.index, mean, color=blues[n_layers], ls="-" if n_layers else "--", label=name)
             ax.scatter(rows.depth, rows.accuracy, color=blues[n_layers], s=9)
         ax.axhline(0.5, color=RED, lw=1, ls=":")
-        ax.text(ax.get_xlim()[1], 0.508, "chance", color=RED, ha="right", va="bottom", fontsize=8)
+        ax.text(ax.get_xlim()[0], 0.49, " guessing", color=RED, va="top", fontsize=8)
         ax.set(xlabel="depth of the formula", xticks=sorted(here.depth.unique()), title=title)
         ax.set_ylim(0.4, 1.03)
     axes[0].set_ylabel("right answers")

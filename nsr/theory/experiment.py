@@ -1,26 +1,26 @@
 """The last-token experiment from end to end: networks of several depths and seeds, one table of right answers
 by formula depth.
 
-`python -m nsr.theory.experiment` makes outputs/reference/laptop/results/last_token.csv, one network at a
-time; a run that was interrupted goes on where it stopped.
+`make` writes the table `last_token` one network at a time; what was interrupted goes on where it stopped. The
+report A01 calls it.
 """
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import torch
 
 from nsr.book import result_tables, run_records
+from nsr.evidence.reference_tables import made, results_path
 from nsr.numbers import random_streams
 from nsr.theory.last_token import Examples, correct, make_examples, token_counts, train
 
-TABLE = run_records.REFERENCE / "laptop" / "results" / "last_token.csv"
+LAYERS, SEEDS = (1, 2, 3, 4, 5, 6), (0, 1, 2)  # of the networks of the table
 
 
 @dataclass(frozen=True)
@@ -131,26 +131,31 @@ def run(
     return table
 
 
-def main() -> None:
-    torch.set_num_threads(1)
-    setting, layers, seeds = Setting(), (1, 2, 3, 4, 5, 6), (0, 1, 2)
-    parameters = asdict(setting) | {"layers": layers, "seeds": seeds}
+def read(scale: str = "laptop") -> tuple[pd.DataFrame, str]:
+    """The table of a scale, or the one of the laptop where there is none, and a line that says when it was made."""
+    path = results_path("last_token", scale, ending="csv")
+    path = path if path.exists() else results_path("last_token", ending="csv")
+    table, record = result_tables.read_table_and_record(path)
+    return table, f"{run_records.short(path)}, {made(record)}"
+
+
+def make(
+    scale: str, setting: Setting = Setting(), layers: Sequence[int] = LAYERS, seeds: Sequence[int] = SEEDS
+) -> pd.DataFrame:
+    """Train all networks and write the table of this scale, beside those that were measured here."""
+    path = results_path("last_token", scale, write=True, ending="csv")
+    parameters = asdict(setting) | {"layers": list(layers), "seeds": list(seeds)}
 
     def save(table: pd.DataFrame) -> None:
         seconds = float(table.groupby(["n_layers", "seed"]).cpu_seconds.first().sum())
-        record = run_records.new_record(parameters, seed=0, seconds=seconds)
-        result_tables.write_table(table, TABLE, record)
+        result_tables.write_table(table, path, run_records.new_record(parameters, seed=0, seconds=seconds))
 
-    save(run(setting, layers, seeds, unfinished(parameters), save))
+    return run(setting, layers, seeds, unfinished(path, parameters), save)
 
 
-def unfinished(parameters: dict) -> pd.DataFrame | None:
-    """The stored table, if it was made with the same parameters; else None, to begin afresh."""
-    if not TABLE.exists():
+def unfinished(path: Path, parameters: dict) -> pd.DataFrame | None:
+    """The table at `path`, if it was made with the same parameters; else None, to begin afresh."""
+    if not path.exists():
         return None
-    table, record = result_tables.read_table_and_record(TABLE)
-    return table if record.get("parameters") == json.loads(run_records.to_json(parameters)) else None
-
-
-if __name__ == "__main__":
-    main()
+    table, record = result_tables.read_table_and_record(path)
+    return table if record.get("parameters") == parameters else None
