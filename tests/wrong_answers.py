@@ -20,7 +20,7 @@ WRONG = {
     "03_training": (
         "factor = 4000 / 500_000",
         "ratio = 100 / 16",
-        "def order_matters(a, b):\n    return False",
+        "def induced(block, x):\n    summary, _ = set_attention(block.gather, block.inducing, x)\n    return set_attention(block.spread, x, summary)[0]",
     ),
     "04_reproduction_bias": (
         "by_template, by_family = True, True",
