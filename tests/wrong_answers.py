@@ -15,12 +15,12 @@ WRONG = {
     "02_expressions_and_data": (
         "n_templates = 8",
         "one_variable = 0.1",
-        "def leaves(template):\n    return 1 + sum(token in ARITY for token in template)",
+        "def same_family(a, b):\n    fit = fit_constants(saturate(a).prefix(), points, evaluate(b, points), starts=16)\n    return fit.r2 > 0.999999",
     ),
     "03_training": (
         "factor = 4000 / 500_000",
         "ratio = 100 / 16",
-        "def order_matters(a, b):\n    return False",
+        "def induced(block, x):\n    summary, _ = set_attention(block.gather, block.inducing, x)\n    return set_attention(block.spread, x, summary)[0]",
     ),
     "04_reproduction_bias": (
         "by_template, by_family = True, True",

@@ -12,6 +12,7 @@ __getattr__, __dir__, __all__ = door(
         "model": "PUBLISHED Config Network half_bits",
         "batches": "Prompts draw_prompt sequence",
         "optimisers": "learning_rate make_optimisers",
+        "devices": "Objective",
         "recipes": "read_settings",
         "training": "greedy",
         "checkpoints": "load",
