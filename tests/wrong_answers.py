@@ -24,8 +24,8 @@ WRONG = {
     ),
     "04_reproduction_bias": (
         "by_template, by_family = True, True",
-        "between = np.mean(copied.r2 > 0.9) + 0.5",
-        "from collections import Counter\n\n\ndef missing(truth, answer):\n    return Counter(truth)",
+        "good, bad = 4.0, 3.9",
+        "def split(rows):\n    new = rows.novel\n    return 1 - new.mean(), rows[~new].accurate.mean(), rows[new].accurate.mean()",
     ),
     "05_beam_search": (
         "can_be_worse = False",

@@ -17,7 +17,15 @@ import numpy as np
 from nsr.evidence.novelty import flagged
 from nsr.evidence.paper import table as paper_table
 from nsr.evidence.reference_tables import checked, made, read_records, results_path, tables_of
-from nsr.evidence.statistics import Interval, McNemar, difference, mcnemar, paired_difference
+from nsr.evidence.statistics import (
+    Interval,
+    McNemar,
+    Sample,
+    combined,
+    difference,
+    mcnemar,
+    paired_difference,
+)
 from nsr.evidence.verdicts import MISSING
 from nsr.formulas.equivalence import template_of
 from nsr.network.checkpoints import load, places_of, weights_digest
@@ -190,6 +198,15 @@ def unpaired(a: pd.DataFrame, b: pd.DataFrame, what: str, seed: int = 0) -> Inte
     """Difference of a share between two tables of different problems."""
     levels = tuple(levels_of(rows)["templates"] for rows in (a, b))
     return difference(a[what].astype(float), b[what].astype(float), levels, seed)
+
+
+def contrast(rows: pd.DataFrame, flag: str, what: str, seed: int = 0) -> Interval:
+    """Difference of a share between the lines that have a flag and those that do not, in one table: templates,
+    and networks where there are several, are drawn with all their lines of either kind."""
+    has = rows[flag].to_numpy(dtype=float)
+    parts = np.stack([has, 1 - has])  # (2, lines)
+    tops = parts * rows[what].to_numpy(dtype=float)
+    return combined(Sample([1.0, -1.0], tops, parts, **levels_of(rows)), seed=seed)
 
 
 def at_equal_cost(beams: pd.DataFrame, spent: float, cost: str = "candidates") -> pd.DataFrame:

@@ -4,7 +4,7 @@ and of what it found."""
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -12,13 +12,15 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 
 from nsr.data.problems import Problem
-from nsr.evidence.figures import BLUE, GREEN, GREY, INK, LIGHT, NOVEL, ORANGE, RED
-from nsr.formulas.expressions import END, Prefix, is_valid
+from nsr.evidence.figures import BLUE, COPIED, GREEN, GREY, INK, LIGHT, NOVEL, ORANGE, RED, draw_tree
+from nsr.formulas.distance import nearest
+from nsr.formulas.equivalence import template_of
+from nsr.formulas.expressions import END, Prefix, Template, is_valid
 from nsr.formulas.notation import to_infix
 from nsr.formulas.prefix_trees import PrefixTree
 from nsr.numbers.evaluation import evaluate
 from nsr.search.oracle import Candidate, r2_fresh
-from nsr.search.result import r2_text
+from nsr.search.result import Result, r2_text
 from nsr.search.strategies.gvs import Iteration
 from nsr.search.strategies.tpsr import Node, Rollout
 
@@ -265,3 +267,73 @@ def draw_tokens(ax: Axes, tokens: Sequence[str], values: Sequence[float], novel:
         range(len(tokens)), values, color=[NOVEL if place == novel else GREY for place in range(len(tokens))]
     )
     ax.set_xticks(range(len(tokens)), tokens, fontsize=8)
+
+
+def draw_answer(axes: np.ndarray, result: Result, known: Collection[Template]) -> None:
+    """One problem and its answer on four axes: the fit on fresh points, the true template, the template of the
+    answer (red if it is a copy), and the `known` template that is nearest to the truth.
+    """
+    fit, true, written, near = axes.ravel()
+    truth, answer = template_of(result.problem.truth), template_of(result.answer.prefix)
+    colour = COPIED if answer in known else NOVEL
+    distance, neighbour = nearest(truth, known)
+    draw_fit(fit, result.problem, result.answer, colour)
+    draw_tree(true, truth, colour=GREY)
+    draw_tree(written, answer, colour=colour)
+    draw_tree(near, neighbour, colour=COPIED)
+    fit.set_title("values at fresh points", fontsize=9)
+    true.set_title("the true template", fontsize=9)
+    written.set_title(f"the answer's template: {'copied' if answer in known else 'new'}", fontsize=9)
+    away = f"{distance} token{'s' * (distance != 1)} away"
+    near.set_title(f"nearest training template, {away}", fontsize=9)
+
+
+Moment = tuple[Mapping[Prefix, float], Sequence[Prefix]]  # of a beam: alive with log-probability, and ended
+
+
+def beam_layout(moments: Sequence[Moment]) -> dict[Prefix, int]:
+    """The row of every prefix that a beam ever held: leaves below each other, a parent beside its most
+    probable child.
+
+    >>> beam_layout([({("a",): -1.0, ("b",): -0.5}, []), ({("a", "b"): -2.0}, [("b",)])])
+    {('b',): 0, ('a', 'b'): 1, ('a',): 1, (): 0}
+    """
+    held = {prefix: log_prob for alive, _ in moments for prefix, log_prob in alive.items()}
+    nodes = {prefix[:n] for prefix in held for n in range(1, len(prefix) + 1)}
+    rows: dict[Prefix, int] = {}
+    leaves = 0
+
+    def visit(prefix: Prefix) -> None:
+        nonlocal leaves
+        children = sorted(
+            (node for node in nodes if node[:-1] == prefix), key=lambda node: (-held.get(node, 0.0), node)
+        )
+        for child in children:
+            visit(child)
+        rows[prefix] = rows[children[0]] if children else leaves
+        leaves += not children
+
+    visit(())
+    return rows
+
+
+def draw_beam(ax: Axes, moments: Sequence[Moment], n: int, notes: Mapping[Prefix, str]) -> None:
+    """A beam after n tokens as a tree that grows to the right: blue is alive, grey was given up, a square marks
+    a formula that has ended and is kept, with its note. All pictures of one beam have the same layout.
+    """
+    rows, (alive, ended) = beam_layout(moments), moments[n - 1]
+    ways = {prefix[:k] for prefix in [*alive, *ended] for k in range(len(prefix) + 1)}
+    for prefix, row in rows.items():
+        if not 0 < len(prefix) <= n:
+            continue
+        x, useful = len(prefix), prefix in ways
+        colour = BLUE if useful else LIGHT
+        ax.plot([x - 1, x - 0.6, x], [rows[prefix[:-1]], row, row], color=colour, lw=1.6, zorder=1)
+        ink = INK if useful else GREY
+        box = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": BLUE if prefix in alive else "none"}
+        ax.text(x, row, prefix[-1], ha="center", va="center", fontsize=8, zorder=2, color=ink, bbox=box)
+        if prefix in ended:
+            text = f"■ {notes.get(prefix, '')}"
+            ax.text(x + 0.35, row, text, va="center", fontsize=8, color=BLUE, weight="bold", zorder=3)
+    ax.set(xlim=(0, 2.2 + max(map(len, rows))), ylim=(max(rows.values()) + 0.6, -0.6))
+    ax.set_axis_off()

@@ -186,6 +186,7 @@ def measured(
     scale: str = "laptop",
     recompute: bool = False,
     live: int | Sequence[Row | Job] | Callable[[], pd.DataFrame] = 6,
+    by_network: bool = False,
     **parameters: Any,
 ) -> pd.DataFrame:
     """The table of this name with a line per problem of these very rows, got in one of three ways; a printed
@@ -196,7 +197,8 @@ def measured(
     live      it has none of them: `live` problems of each row of the first seed are searched now (of a tiny
               network all), or other rows that are given as `live`; nothing is kept
 
-    `networks` is one, or several by the names that rows give as `weights`. A table that has no rows of this
+    `networks` is one, or several by the names that rows give as `weights`; `by_network` adds a column `network`
+    with these names. A table that has no rows of this
     kind is made at once by a function, with its `parameters`; `live` is then a function, too.
     """
     networks = networks if isinstance(networks, Mapping) else {"": networks}
@@ -227,6 +229,10 @@ def measured(
         table = _live(jobs_of(live, networks), name)
         about = f"{about}, so {len(table):,} searches were made now"
     print(f"{name}, {way}: {about}")
+    if by_network:
+        known = {run: record["parameters"] for run, record in read_records(*tables_of(path))[1].items()}
+        known |= {job.run: job.parameters for job in jobs_of(live if way == "live" else rows, networks)}
+        table = table.assign(network=[known[run]["weights"] for run in table["run"]])
     return flagged(table) if "answer" in table else table
 
 

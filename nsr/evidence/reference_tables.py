@@ -225,9 +225,8 @@ def lines_of(jobs: Sequence[Job], path: Path) -> tuple[pd.DataFrame, str]:
         why = "was made with other weights" if foreign else "has none of these rows"
         return table, f"the table {why}" if records else "there is no table yet"
     missing = [job.label for job in jobs if there[job.run] not in set(table["run"])]
-    return table, f"{len(table):,} lines, {made(*used)}" + ("; missing: " + ", ".join(missing)) * bool(
-        missing
-    )
+    few = ", ".join(missing[:3]) + f" and {len(missing) - 3} more" * (len(missing) > 3)
+    return table, f"{len(table):,} lines, {made(*used)}" + f"; missing: {few}" * bool(missing)
 
 
 def made(*records: Mapping[str, Any]) -> str:

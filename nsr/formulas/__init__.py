@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = door(
         "equivalence": "canonical family is_reduced template_of",
         "constant_places": "saturate",
         "editing": "edits",
+        "distance": "changes nearest",
         "skeletons": "bare to_skeleton",
         "prefix_trees": "PrefixTree",
     },

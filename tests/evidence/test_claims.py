@@ -217,6 +217,19 @@ def test_problems_of_one_template_are_one_problem(rng):
     )
 
 
+def test_a_contrast_is_the_difference_of_two_shares_of_one_table():
+    rows = pd.DataFrame(
+        {
+            "truth": [f"{f} x{n}" for f in ("sin", "cos", "exp", "tan") for n in range(1, 6)] * 4,
+            "known": [True, True, False, False] * 20,
+            "accurate": [True, True, False, True] * 20,
+        }
+    )
+    whole = comparison.contrast(rows, "known", "accurate")
+    assert whole.value == pytest.approx(0.5) and 0 <= whole.low < 0.5 < whole.high <= 1
+    assert comparison.contrast(rows.assign(network=0), "known", "accurate") == whole
+
+
 def test_different_sets_are_drawn_independently(rng):
     a, b = rng.random(200) < 0.7, rng.random(150) < 0.4
     rows = pd.concat([lines("beam", 5, a, a, "baseline"), lines("beam", 5, b, b)])

@@ -2,6 +2,7 @@
 is written in it."""
 
 import math
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -10,7 +11,8 @@ from fake_network import fake_model
 from sklearn.metrics import r2_score
 from test_engine import problems
 
-from nsr.evidence.drawings import PHASES, draw_fit, draw_rollout, layout, replay
+from nsr.evidence.drawings import PHASES, draw_answer, draw_beam, draw_fit, draw_rollout, layout, replay
+from nsr.formulas.equivalence import template_of
 from nsr.search.engine import solve
 from nsr.search.oracle import Candidate
 from nsr.search.strategies import TPSR
@@ -117,4 +119,32 @@ def test_a_fit_far_off_stays_in_the_picture():
     draw_fit(ax, problem, Candidate(("exp", "exp", "exp", "x1"), r2=0.5))  # infinite for large x1
     heights, room = ax.lines[-1].get_ydata(), np.ptp(problem.y_fresh) / 2
     assert heights.max() == problem.y_fresh.max() + room and np.isfinite(heights).all()
+    plt.close(figure)
+
+
+def test_an_answer_is_drawn_with_the_verdict_and_the_nearest_template():
+    problem = replace(problems(1)[0], truth=("add", "x1", "x2"))
+    result = solve(problem, TPSR(3, 3, max_len=9), fake_model())
+    written = template_of(result.answer.prefix)
+    for known, verdict in (({written}, "copied"), ({("sin", "x5")}, "new")):
+        figure, axes = plt.subplots(2, 2)
+        draw_answer(axes, result, known)
+        titles = [ax.get_title() or ax.get_title("left") for ax in axes.ravel()]
+        assert verdict in titles[2] and titles[3].endswith("away")
+        assert set(words(axes[1, 1])) == {token for template in known for token in template}
+        plt.close(figure)
+
+
+def test_a_beam_grows_with_its_tokens():
+    moments = [
+        ({("sin",): -0.5, ("x1",): -1.0}, []),
+        ({("sin", "x1"): -0.6}, [("x1",)]),
+        ({}, [("sin", "x1"), ("x1",)]),
+    ]
+    figure, ax = plt.subplots()
+    draw_beam(ax, moments, 1, {})
+    assert words(ax) == ["sin", "x1"] or set(words(ax)) == {"sin", "x1"}
+    ax.clear()
+    draw_beam(ax, moments, 3, {("x1",): "0.5"})
+    assert sorted(words(ax)) == ["sin", "x1", "x1", "■ ", "■ 0.5"]
     plt.close(figure)

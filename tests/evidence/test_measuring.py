@@ -338,6 +338,14 @@ def test_without_a_table_a_few_problems_of_the_first_seed_are_searched_and_nothi
     assert len(table(GRID[:1], live=[GRID[1]])) == 4 and table(other, live=[GRID[1]]).seed.tolist() == [1] * 4
 
 
+def test_of_several_networks_each_line_says_which_made_it(table, trained):
+    both = {"a": trained, "b": trained}
+    rows = [dataclasses.replace(GRID[0], weights=name) for name in both]
+    for options in ({"live": 2}, {"recompute": True}, {}):
+        lines = table(rows, both, by_network=True, **options)
+        assert lines.network.tolist() == sorted([*lines.network]) and set(lines.network) == {"a", "b"}
+
+
 def test_lines_of_other_weights_are_refused(table, tmp_path, capsys):
     table(GRID[:1], recompute=True)
     other = newborn(tmp_path / "other", 1)
