@@ -34,9 +34,9 @@ WRONG = {
         "        found = yield Complete(beam_size=6)\n        yield Verify.beam(found)",
     ),
     "06_tpsr": (
-        "at_most = 3",
-        "def walked_length(weight):\n    return weight",
-        "class Impatient:\n    name = 'impatient'\n\n    def search(self, view, rng):\n        yield NextTokens(())\n        return None",
+        'selected, q_sin, q_cos = "sin", 0.6, 0.5',
+        "smallest_k, needed = 2, 3",
+        "def best_inside(result):\n    return next((c for c in result.candidates if 'mul' not in c.prefix), None)",
     ),
     "07_nsr_gvs": (
         'at_the_top = "common"',

@@ -285,6 +285,37 @@ def judge(claims: Sequence[Claim], rows: pd.DataFrame, seed: int = 0) -> pd.Data
     return pd.DataFrame(lines)
 
 
+def verdicts_on(
+    sentences: Mapping[tuple[str, str], str], rows: pd.DataFrame, published: pd.DataFrame, seed: int = 0
+) -> pd.DataFrame:
+    """A small table for a chapter: what the paper says, its number, ours and the verdict, and the same under
+    the published protocol. `sentences` says in words what a check of a claim states, by the claim's id and the
+    check as it is written in the file."""
+    import pandas as pd
+
+    wanted = {name for name, _ in sentences}
+    claims = [claim for claim in read_claims() if claim.id in wanted]
+    ours, theirs = (judge(claims, lines, seed).set_index(["claim", "check"]) for lines in (rows, published))
+
+    def text(line: pd.Series, unit: str) -> str:
+        return f"{line.ours:{unit}} ({line.low:{unit}} to {line.high:{unit}})" if line.problems else "–"
+
+    lines = []
+    for key, sentence in sentences.items():
+        mine, other, unit = ours.loc[key], theirs.loc[key], "+.1f" if " - " in key[1] else ".1f"
+        lines.append(
+            {
+                "the paper says": sentence,
+                "its table": "–" if math.isnan(mine.paper) else f"{mine.paper:{unit}}",
+                "ours": text(mine, unit),
+                "verdict": mine.verdict,
+                "as published": text(other, unit),
+                "verdict as published": other.verdict,
+            }
+        )
+    return pd.DataFrame(lines).set_index("the paper says")
+
+
 def measure_check(check: Check, rows: pd.DataFrame, seed: int = 0) -> tuple[Interval, int, float]:
     """The number of a check in % with its interval, the problems behind it (0: not measured), and McNemar's p
     where it applies."""

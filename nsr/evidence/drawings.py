@@ -1,10 +1,10 @@
 """Pictures of a search, drawn from the log that `TPSR(watch=log.append)` or `GVS(watch=log.append)` keeps;
-and of what it found."""
+and of what it found. A figure of these colours shows phases of one search, and no strategies."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -102,7 +102,7 @@ def draw_rollout(ax: Axes, log: Sequence[Rollout], n: int, phase: Phase = "back-
                 lw=2.2 if on_path else 1,
                 zorder=1,
             )
-        face, ink = (ORANGE, "white") if prefix == new else (BLUE, "white") if on_path else (LIGHT, INK)
+        face, ink = (ORANGE, INK) if prefix == new else (BLUE, "white") if on_path else (LIGHT, INK)
         text = (" ".join(prefix) or "start") if prefix == root else "end" if prefix[-1] == END else prefix[-1]
         ax.text(
             x,
@@ -157,6 +157,36 @@ def _draw_completion(ax: Axes, rollout: Rollout, place: tuple[float, float]) -> 
         zorder=5,
         bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": GREEN, "lw": 0.6},
     )
+
+
+def draw_walks(ax: Axes, every: Iterable[Prefix], own: Mapping[Prefix, bool], colour: str) -> None:
+    """Draw the tree of the beginnings of `every` formula from left to right, and over it, in colour, the part
+    that leads to a search's `own` formulas. A dot ends each of these: whether it is novel is its value.
+
+    All searches that are drawn over the same tree have the same layout. The first two tokens are written
+    where there is room.
+    """
+    formulas = sorted(set(every))
+    rows: dict[Prefix, list[int]] = {}  # beginning → the rows of the formulas that begin with it
+    for row, formula in enumerate(formulas):
+        for n in range(len(formula) + 1):
+            rows.setdefault(formula[:n], []).append(row)
+    place = {  # the first two steps are wide, for their tokens
+        prefix: (len(prefix) + 1.6 * min(len(prefix), 2), -(some[0] + some[-1]) / 2)
+        for prefix, some in rows.items()
+    }
+    walked = {formula[:n] for formula in own for n in range(len(formula) + 1)}
+    for prefix in sorted(rows, key=lambda prefix: prefix in walked):
+        on = prefix in walked
+        if prefix:
+            line = {"color": colour, "lw": 1.5} if on else {"color": LIGHT, "lw": 1}
+            ax.plot(*zip(place[prefix[:-1]], place[prefix]), **line, zorder=1 + on)
+        if on and 1 <= len(prefix) <= 2 and len(rows[prefix]) > 3 * (len(prefix) - 1):
+            box = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"}
+            ax.text(*place[prefix], prefix[-1], fontsize=8, ha="center", va="center", bbox=box, zorder=4)
+    for formula, novel in own.items():
+        ax.plot(*place[formula], "o", color=NOVEL if novel else COPIED, markersize=4, zorder=3)
+    ax.set_axis_off()
 
 
 def pool_over_time(log: Sequence[Iteration], shown: int = 24) -> tuple[list[Prefix], np.ndarray]:
@@ -224,6 +254,37 @@ def draw_pool(ax: Axes, log: Sequence[Iteration], truth: Prefix = (), shown: int
     ax.set(xlabel="iteration t")
     ax.grid(False)
     return image
+
+
+def draw_loop(ax: Axes, log: Sequence[Iteration], t: int, shown: int = 6) -> None:
+    """Draw iteration t (from 1) of an NSR-gvs search as a loop of four boxes: the prompt that was drawn, the
+    formula that the network wrote, its verification, and the best of the pool after it.
+
+    A subtree of the pool has a dot before it, a random one a ring.
+    """
+    now = log[t - 1]
+    best = max(iteration.reward for iteration in log[:t])
+    prompt = [("● " if s.source == "pool" else "○ ") + to_infix(s.subtree) for s in now.prompt]
+    pool = [f"z {entry.score:.2f}, c {entry.count}:  {to_infix(entry.subtree)}" for entry in now.pool]
+    wrote = to_infix(now.prediction) if is_valid(now.prediction) else "nothing"
+    boxes = {
+        "prompt": ((0, 1), [*prompt[:shown], "…"][: len(prompt)] or ["(empty)"]),
+        "prediction": ((1, 1), textwrap.wrap(wrote, 30)),
+        "verification": ((1, 0), [f"R² {now.reward:.3f}", f"best so far {best:.3f}"]),
+        "pool": ((0, 0), [*(textwrap.shorten(line, 44) for line in pool[:shown]), f"{len(pool)} subtrees"]),
+    }
+    for name, ((x, y), lines) in boxes.items():
+        ax.text(x, y + 0.42, name, weight="bold", fontsize=10, va="top")
+        ax.text(x, y + 0.3, "\n".join(lines), fontsize=8, va="top", linespacing=1.35)
+    for start, end in (
+        ((0.66, 1.36), (0.94, 1.36)),
+        ((1.15, 0.85), (1.15, 0.5)),
+        ((0.94, 0.36), (0.66, 0.36)),
+    ):
+        ax.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": GREY, "lw": 1.6})
+    ax.annotate("", (0.15, 0.62), (0.15, 0.47), arrowprops={"arrowstyle": "->", "color": GREY, "lw": 1.6})
+    ax.set(xlim=(0, 1.75), ylim=(-0.5, 1.5))
+    ax.set_axis_off()
 
 
 def draw_fit(ax: Axes, problem: Problem, candidate: Candidate, colour: str = BLUE) -> None:

@@ -329,6 +329,18 @@ def test_three_problems_settle_nothing(rng):
     assert table.ours[0] == 100 and table.verdict[0] == "undecided"
 
 
+def test_a_chapters_small_table_says_what_was_judged(rng):
+    rows = lines("tpsr", 1, rng.random(300) < 0.4, rng.random(300) < 0.5)
+    key = "novel_tpsr_answers_are_rarely_accurate", "accurate_if_novel(tpsr 1)"
+    table = claims.verdicts_on({key: "in words"}, rows, rows[:0])
+    judged = judge([one for one in read_claims() if one.id == key[0]], rows).set_index("check").loc[key[1]]
+    assert table.index.tolist() == ["in words"]
+    assert (
+        table["ours"].item().startswith(f"{judged.ours:.1f} (") and table["verdict"].item() == judged.verdict
+    )
+    assert table["as published"].item() == "–" and table["its table"].item() == f"{judged.paper:.1f}"
+
+
 def test_a_claim_is_as_good_as_its_weakest_check(rng):
     yes, no = np.ones(100, bool), np.zeros(100, bool)
     rows = pd.concat([lines("beam", 5, no, no), lines("tpsr", 1, yes, no)])

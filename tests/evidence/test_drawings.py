@@ -11,11 +11,23 @@ from fake_network import fake_model
 from sklearn.metrics import r2_score
 from test_engine import problems
 
-from nsr.evidence.drawings import PHASES, draw_answer, draw_beam, draw_fit, draw_rollout, layout, replay
+from nsr.evidence.drawings import (
+    PHASES,
+    draw_answer,
+    draw_beam,
+    draw_fit,
+    draw_loop,
+    draw_rollout,
+    draw_walks,
+    layout,
+    replay,
+)
+from nsr.evidence.figures import COPIED, LIGHT, NOVEL
 from nsr.formulas.equivalence import template_of
 from nsr.search.engine import solve
 from nsr.search.oracle import Candidate
 from nsr.search.strategies import TPSR
+from nsr.search.strategies.gvs import Entry, Iteration, Suggestion
 from nsr.search.strategies.tpsr import Node, Rollout
 
 
@@ -92,6 +104,40 @@ def test_every_rollout_can_be_drawn(log):
     plt.close(figure)
     with pytest.raises(ValueError, match="no rollout 0"):
         draw_rollout(ax, log, 0)
+
+
+def test_two_searches_on_one_tree_have_one_layout():
+    """Each beginning of each formula has its line, a search's own formulas end in a dot of their kind, and the
+    lines are the same whoever's are coloured."""
+    a, b = ("sin", "x1"), ("add", "x1", "x2")
+    lines = []
+    for own in ({a: True}, {b: False}):
+        figure, ax = plt.subplots()
+        draw_walks(ax, [a, b], own, "blue")
+        edges = [line for line in ax.lines if line.get_marker() != "o"]
+        dots = [line for line in ax.lines if line.get_marker() == "o"]
+        assert [dot.get_color() for dot in dots] == [NOVEL if own.get(a) else COPIED]
+        coloured = {line.get_color() for line in edges} - {LIGHT}
+        assert len(edges) == len(a) + len(b) and coloured == {"blue"}
+        lines.append(sorted(line.get_xydata().tolist() for line in edges))
+        plt.close(figure)
+    assert lines[0] == lines[1]
+
+
+def test_a_loop_says_what_an_iteration_did():
+    entry, random = Entry(("sin", "x1"), 0.75, 2), Suggestion(("x2",), "random")
+    log = [
+        Iteration("", 1, 0, (), ("sin", "x1"), 0.9, (entry,)),
+        Iteration("", 2, 3, (random, Suggestion(("sin", "x1"), "pool")), (), 0.0, (entry,)),
+    ]
+    figure, ax = plt.subplots()
+    draw_loop(ax, log, 1)
+    assert {"(empty)", "sin(x1)"} <= set(words(ax))
+    ax.clear()
+    draw_loop(ax, log, 2)
+    assert {"○ x2\n● sin(x1)", "nothing", "R² 0.000\nbest so far 0.900"} <= set(words(ax))
+    assert any("z 0.75, c 2:" in text for text in words(ax))
+    plt.close(figure)
 
 
 def test_a_fit_is_on_the_diagonal_or_says_how_far_off_it_is():
