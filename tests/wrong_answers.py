@@ -46,7 +46,8 @@ WRONG = {
     "08_pac_guarantee": (
         'more_than_doubles = "R"',
         "small_beta = 0.5",
-        "def budget(U, r, beta):\n    return 10 * U * U",
+        "def calls_bound(U, r, max_depth, beta, delta):\n"
+        "    return U / r * (max_depth + np.log(1 / delta)) + np.log(1 / delta) / beta",
     ),
     "09_nsrwh": (
         "all_four, no_kind = 200, 0",

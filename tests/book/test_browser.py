@@ -32,7 +32,7 @@ CONTROLS = {
     "01_boolean_formula_reduction": ("formula", "((1|0)&(~1))", "((1∨0)∧(¬(0∨0)))"),
     "03_training": ("step", "ArrowRight", "ArrowLeft"),
     "05_beam_search": ("tokens", "ArrowRight", "ArrowLeft"),
-    "08_pac_guarantee": ("class U", "ArrowRight", "ArrowLeft"),
+    "08_pac_guarantee": ("subtrees per round", "ArrowRight", "ArrowLeft"),
 }
 
 
