@@ -46,13 +46,13 @@ WRONG = {
     "08_pac_guarantee": (
         'more_than_doubles = "R"',
         "small_beta = 0.5",
-        "def budget(U, r, beta):\n    return 10 * U * U",
+        "def calls_bound(U, r, max_depth, beta, delta):\n"
+        "    return U / r * (max_depth + np.log(1 / delta)) + np.log(1 / delta) / beta",
     ),
     "09_nsrwh": (
         "all_four, no_kind = 200, 0",
         "def written_length(n):\n    return float(n)",
-        "class Filter:\n    name, beam_size = 'filter', 30\n\n    def search(self, view, rng):\n"
-        "        beam = yield Complete((), self.beam_size)\n        yield Verify.beam(beam[:5])",
+        "def accurate_when_off(by):\n    return float(good['complexity'].mean())",
     ),
     "10_families_and_local_search": (
         "n_placements = 8",
