@@ -37,14 +37,6 @@ PATIENCE = 1800  # seconds for a notebook on a machine that is busy with somethi
 LIVE_CHAPTERS = ("01_boolean_formula_reduction", "08_pac_guarantee")
 PHONE, LARGE = 400, 1600  # pixels across
 SERIOUS = ("serious", "critical")
-# notebook → the name of a control, and what is typed there and back; a slider is moved by its keys. The
-# fastest chapters.
-CONTROLS = {
-    "01_boolean_formula_reduction": ("formula", "((1|0)&(~1))", "((1∨0)∧(¬(0∨0)))"),
-    "03_training": ("step", "ArrowRight", "ArrowLeft"),
-    "05_beam_search": ("tokens", "ArrowRight", "ArrowLeft"),
-    "08_pac_guarantee": ("subtrees per round", "ArrowRight", "ArrowLeft"),
-}
 
 
 @pytest.fixture
