@@ -98,13 +98,14 @@ for (phase, name), line in medians.groupby(level=["phase", "weights"]):
     first = name == over.weights.iloc[0]
     ax.plot(line.index.get_level_values("step"), line, color=colour, ls=dashes, label=label if first else None)
 ax.set(xlabel="training step", ylabel="median log-probability of the true token",
-       title="The novel step over the training")
+       title="Training makes the novel step less likely, and all other true tokens more")
 ax.legend(fontsize=8)
 save(figure, "over_training", alt="Four curves over the training steps. The log-probability at the novel step falls; before, after and at "
      "steps known by one template it rises towards 0.")
 
 # %% [markdown]
-# The same as numbers, at the first and the last snapshot, over all networks:
+# This was looked at after the other tables, and no margin was set before. The same as numbers, at the first and the last snapshot, over all
+# networks:
 
 # %%
 ends = over[over.step.isin([over.step.min(), over.step.max()])]
