@@ -65,7 +65,7 @@ from nsr.evidence import (
     networks_for, paired_difference, read_plan, save, step_jobs, stopped_at, use_style, verdict_on_claim,
 )
 from nsr.formulas import END, PrefixTree, to_infix
-from nsr.search import Complete, NextTokens, Verify, solve, strategies
+from nsr.search import Complete, NextTokens, Verify, solve, solve_all, strategies
 
 use_style()
 MARGINS = {"lower": 2.0, "told": 0.2, "near": 0.5}  # nats, share of problems, nats
@@ -108,12 +108,13 @@ tree = PrefixTree(trained.templates)
 assert all(novel_step(p.truth) == tree.novel_step(p.truth) for p in unknown)
 
 # %% [markdown]
-# The example is the first formula of the test set whose novel step is in its middle. The picture shows with which tokens training
-# templates go on at each place, and how many do.
+# The example is the first formula of the test set whose novel step is in its middle and that a beam of five does not find ($R^2 \le 0.99$).
+# The picture shows with which tokens training templates go on at each place, and how many do.
 
 # %%
-inner = [p for p in unknown if 3 <= novel_step(p.truth) < len(p.truth) - 1]
-example = inner[0] if inner else unknown[0]
+results = solve_all(unknown, strategies.BeamSearch(5), trained)
+missed = [r.problem for r in results if r.r2 <= 0.99 and 3 <= novel_step(r.problem.truth) < len(r.problem.truth) - 1]
+example = (missed or unknown)[0]
 wall = novel_step(example.truth)
 print(to_infix(example.truth), "leaves the tree at place", wall)
 
@@ -262,7 +263,8 @@ class Told:
 
 
 for n in (0, wall, wall + 1):
-    print(f"told {n} tokens: {solve(example, Told(n), trained)}")
+    found = solve(example, Told(n), trained)
+    print(f"told {n} tokens: {to_infix(found.answer.prefix, found.answer.constants)}, R² = {found.r2:.3f}")
 
 # %% [markdown]
 # The same for all unknown problems. *True template* means that the answer is the true formula up to the order of its terms.

@@ -88,7 +88,7 @@ def test_what_decoder_and_fit_contribute():
 
 def test_the_one_token_is_that_of_chapter_14():
     steps = table("novel_steps")
-    assert steps.weights.nunique() == 2 and says("These are numbers of two networks")
+    assert steps.weights.nunique() == 3 and says("These are numbers of three networks")
     walks = steps[steps.what == "walk"]
     medians = walks[walks.test_set == "not_included"].groupby("phase").log_prob.median()
     assert says(
@@ -112,6 +112,10 @@ def test_the_one_token_is_that_of_chapter_14():
             **told
         )
     )
+    over = table("novel_steps_over_training")
+    medians = over.groupby(["phase", "step"]).log_prob.median().unstack()[[2000, 20000]]
+    assert over.weights.nunique() == 2 and (medians[2000] < medians[20000]).drop("at").all()
+    assert says("that one less (from {:.1f} to {:.1f})".format(*medians.loc["at"]).replace("-", "−"))
 
 
 def test_leads_have_their_limits():

@@ -73,8 +73,9 @@ def training_jobs(
     n_problems: int,
     n_points: int,
 ) -> list[Job]:
-    """What the table `novel_steps_over_training` holds: walks as in `step_jobs`, with snapshots of the
-    trainings, which are only where a network was trained."""
+    """What the table `novel_steps_over_training` holds: walks along unknown formulas with snapshots of the
+    trainings, and, as phase "once", the steps of known ones that a single template shows, where at least two
+    go on differently. Snapshots are only where a network was trained."""
     jobs = []
     for name, trained in networks.items():
         for step in steps[name]:
@@ -90,9 +91,10 @@ def _walks_at(trained: Trained, step: int, seed: int, n: int, n_points: int) -> 
 
     tree, then = PrefixTree(trained.templates), replace(trained, network=trained.at(step))
     problems = [bare_problems(trained, name, seed, n, n_points) for name in ("baseline", "not_included")]
-    lines = pd.concat([walk(then, part, tree) for part in problems], ignore_index=True)
-    lines = lines.assign(test_set=lines["problem"].str.partition("-")[0], step=step, seed=seed)
-    return lines.assign(weights=trained.name, stopped="")
+    known, unknown = (walk(then, part, tree) for part in problems)
+    once = known[(known["phase"] == "") & (known["alike"] == 1) & (known["others"] >= 2)].assign(phase="once")
+    lines = pd.concat([once, unknown[unknown["phase"] != ""]])[["problem", "place", "phase", "log_prob"]]
+    return lines.round({"log_prob": 3}).assign(step=step, seed=seed, weights=trained.name, stopped="")
 
 
 def _lines(trained: Trained, seed: int, n: int, n_points: int, beams: Sequence[int]) -> pd.DataFrame:
