@@ -175,6 +175,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "--to", type=Path, metavar="FOLDER", help="where to (default: outputs/student or outputs/teacher)"
         )
 
+    copies["student"].add_argument(
+        "--course", type=Path, metavar="FOLDER", help="as assignments of nbgrader, in the folder of a course"
+    )
+
     for command in (run, sweep, replicate):
         command.add_argument(
             "--reference",
@@ -221,7 +225,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 only=dict(options.only),
             )
         if options.command in copies:
-            classroom.write(options.command, options.notebook, options.scale, options.to)
+            course = getattr(options, "course", None)
+            classroom.write(options.command, options.notebook, options.scale, options.to, course)
             return 0
         if options.command == "fit":
             return _fit(options)

@@ -3,6 +3,13 @@
 An exercise is a cell tagged `solution` with the cell tagged `check` right after it. In the student's copy the
 solution is a stub that keeps its imports and signatures, so that the copy runs to the first check that has
 nothing to look at, and says whose turn it is.
+
+Its cells carry what nbgrader wants to know: stubs are to be written into, checks are graded with one point each,
+and the rest is put back before grading, but for the parameters. A course with nbgrader:
+
+    python -m nsr student 08 --course course
+    cd course && nbgrader generate_assignment 08_pac_guarantee
+    nbgrader autograde 08_pac_guarantee
 """
 
 from __future__ import annotations
@@ -24,6 +31,24 @@ RUNGS = {"Predict": 3, "Turn": 7, "Build": 15}  # minutes that a class needs for
 WORDS_PER_MINUTE = 180  # of reading prose about mathematics
 KINDS = ("student", "teacher")
 SIGNED = "nsr_copy"  # in the metadata of a copy: a digest of its cells as they were written
+# what nbgrader is told about each kind of cell
+NBGRADER = {
+    "exercise": {"grade": False, "solution": True, "locked": False},
+    "check": {"grade": True, "solution": False, "locked": True, "points": 1},
+    "given": {"grade": False, "solution": False, "locked": True},
+}
+SCHEMA = 3  # of nbgrader's metadata
+COURSE = """\
+from nbgrader import preprocessors as p
+
+c = get_config()
+c.CourseDirectory.course_id = "nsr"
+# No solution is in these copies, and their stubs say more than "YOUR CODE HERE": nothing is to be cleared.
+c.GenerateAssignment.preprocessors = [
+    p.IncludeHeaderFooter, p.LockCells, p.ClearOutput, p.CheckCellMetadata, p.ComputeChecksums, p.SaveCells, p.ComputeChecksums
+]
+c.Execute.timeout = 900  # seconds for a cell
+"""
 Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -130,6 +155,11 @@ def student(notebook: Any) -> Any:
         solution.metadata["tags"] = ["exercise"]
     # What is left is prose that gives an answer away.
     made.cells = [cell for cell in made.cells if not tagged(cell, "solution")]
+    for number, cell in enumerate(made.cells):
+        if not tagged(cell, "parameters"):  # which a student may turn
+            kind = next((kind for kind in ("exercise", "check") if tagged(cell, kind)), "given")
+            identity = {"schema_version": SCHEMA, "grade_id": f"{kind}-{number}", "task": False}
+            cell.metadata["nbgrader"] = NBGRADER[kind] | identity | {"cell_type": cell.cell_type}
     return made
 
 
@@ -170,12 +200,20 @@ def _seconds(executed: Any) -> dict[str, float]:
     }
 
 
-def write(kind: str, only: str = "all", scale: str = "laptop", folder: Path | None = None) -> list[Path]:
+def write(
+    kind: str,
+    only: str = "all",
+    scale: str = "laptop",
+    folder: Path | None = None,
+    course: Path | None = None,
+) -> list[Path]:
     """Write the copies for students or teachers as .ipynb files and return their paths; a copy that somebody
-    has written into is left alone."""
+    has written into is left alone. In a course each is an assignment of nbgrader, in a folder of its own."""
     import jupytext
 
-    folder = folder or OUTPUTS / kind
+    folder = course / "source" if course else folder or OUTPUTS / kind
+    if course and not (course / "nbgrader_config.py").exists():
+        _written(course / "nbgrader_config.py", COURSE)
     paths = list(runner.notebooks().values()) if only == "all" else [runner.find(only)]
     written = []
     for path in paths:
@@ -184,18 +222,23 @@ def write(kind: str, only: str = "all", scale: str = "laptop", folder: Path | No
         for cell in made.cells:
             if cell.cell_type == "markdown":  # links between chapters stay within the copies
                 cell.source = re.sub(r"\((\d\d_\w+)\.py\b", r"(\1.ipynb", cell.source)
-        place, made.metadata[SIGNED] = folder / f"{path.stem}.ipynb", _signature(made)
+        place = (folder / path.stem if course else folder) / f"{path.stem}.ipynb"
+        made.metadata[SIGNED] = _signature(made)
         if _was_changed(place):
             print(f"{path.stem}: left alone, because {short(place)} was changed; move it away for a new copy")
             continue
-        try:
-            written.append(atomic_write(place, jupytext.writes(made, fmt="ipynb")))
-        except OSError as error:
-            raise runner.LabError(
-                f"Cannot write to {short(folder)} ({error.strerror or error}). Choose another folder with --to."
-            ) from error
+        written.append(_written(place, jupytext.writes(made, fmt="ipynb")))
         print(f"{path.stem}: {len(exercises(notebook))} exercises → {short(written[-1])}")
     return written
+
+
+def _written(place: Path, text: str) -> Path:
+    try:
+        return atomic_write(place, text)
+    except OSError as error:
+        raise runner.LabError(
+            f"Cannot write to {short(place.parent)} ({error.strerror or error}). Choose another folder with --to."
+        ) from error
 
 
 def _signature(notebook: Any) -> str:

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
 
-import axe_core_python
 import jupytext
 import matplotlib.pyplot as plt
 import nbformat
@@ -289,6 +288,8 @@ def test_frames_move_with_the_keyboard_and_without_a_kernel(site: Path, browser:
 
 def violations(browser: Browser) -> list:
     """What axe-core finds serious on the page that is open: impact, rule, how often, and the first place."""
+    import axe_core_python
+
     browser.evaluate(Path(axe_core_python.__file__).with_name("axe.min.js").read_text() + "; 0")
     found = browser.evaluate(
         "axe.run({resultTypes: ['violations']}).then(said => said.violations.map("

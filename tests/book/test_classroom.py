@@ -1,11 +1,15 @@
 """The classroom: stubs keep what they should. That every check accepts the solution and nothing else is seen
 in tests/book/test_notebooks.py."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import jupytext
 import nbformat
 import pytest
+from conftest import ROOT
 from wrong_answers import WRONG
 
 from nsr.book import classroom, kernel, runner
@@ -55,6 +59,53 @@ def test_a_student_copy_stops_at_its_first_exercise(nsr_command, tmp_path: Path)
     )
     assert status == "failed" and "Your turn: more_than_doubles" in error
     assert error.startswith(f"Cell {first + 2} failed")  # one more: Papermill's cell with the parameters
+
+
+@pytest.mark.slow
+def test_nbgrader_releases_and_grades_a_chapter(nsr_command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Ada answers two exercises rightly and one wrongly, and empties the check of the wrong one: two points."""
+    from nbgrader.api import Gradebook
+
+    name, course = "08_pac_guarantee", tmp_path / "course"
+    # nbgrader calls a program that was installed with it
+    monkeypatch.setenv("PATH", os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
+
+    def nbgrader(*words: str) -> None:
+        variables = os.environ | {"PYTHONPATH": str(ROOT), "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
+        done = subprocess.run(
+            [sys.executable, "-m", "nbgrader", *words, name],
+            cwd=course,
+            env=variables,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    done = nsr_command("student", "08", "--course", str(course))
+    assert done.returncode == 0, done.stderr
+    source = course / "source" / name / f"{name}.ipynb"
+    copy = nbformat.read(source, as_version=4)
+    knobs = next(cell for cell in copy.cells if classroom.tagged(cell, "parameters"))
+    knobs.source += "".join(f"\n{key} = {value!r}" for key, value in runner.params("tiny")[name].items())
+    nbformat.write(copy, source)
+    nbgrader("generate_assignment")
+    released = nbformat.read(course / "release" / name / f"{name}.ipynb", as_version=4)
+    stubs = [cell for cell in released.cells if classroom.tagged(cell, "exercise")]
+    assert [cell.source for cell in released.cells] == [cell.source for cell in copy.cells]
+    assert released.cells[0].metadata["editable"] is False and "editable" not in stubs[0].metadata
+
+    full = jupytext.read(NOTEBOOKS[name])
+    answers = [full.cells[exercise.solution].source for exercise in classroom.exercises(full)]
+    for stub, answer in zip(stubs, [*answers[:-1], WRONG[name][-1]], strict=True):
+        stub.source = answer
+    [cell for cell in released.cells if classroom.tagged(cell, "check")][-1].source = "pass"
+    handed_in = course / "submitted" / "ada" / name / f"{name}.ipynb"
+    handed_in.parent.mkdir(parents=True)
+    nbformat.write(released, handed_in)
+    nbgrader("autograde")
+    with Gradebook(f"sqlite:///{course / 'gradebook.db'}") as book:
+        graded = book.find_submission(name, "ada")
+        assert (graded.score, graded.max_score) == (2, 3)
 
 
 def test_what_a_student_wrote_is_never_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture):
