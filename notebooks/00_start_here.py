@@ -13,221 +13,280 @@
 # %% [markdown]
 # # A network that writes formulas mostly copies formulas
 #
-# **Claim.** A Transformer trained to turn data into a formula mostly repeats formulas of its training set. Computing more at test
-# time helps when it tells the network something new.
+# **Claim.** A Transformer trained to turn data into a formula mostly answers with formulas of its training set. Computing more at test
+# time helps in different ways.
 #
-# **You will see.** What an expression is in this book, the one line along which everything flows, and the chapters.
+# **You will see.** Forty points, the formula behind them, the network's answer, and its line in the training set; all strategies in one
+# figure; three ways through the book.
 #
 # **Needs.** Nothing.
 #
-# **From the paper.** *Can Test-time Computation Mitigate Reproduction Bias in Neural Symbolic Regression?* (Sato and Sato), Section 1.
+# **From the paper.** *Can Test-time Computation Mitigate Reproduction Bias in Neural Symbolic Regression?* (Sato and Sato), Sections 1,
+# 5.1 and 6.
 #
-# **Runtime.** A few seconds at every scale, on a laptop with 2 cores.
-
-# %% [markdown]
-# Every notebook begins with such a card and with a cell of parameters. This one has three; change one and run the notebook again.
+# **Runtime.** Half a minute at every scale, on a laptop with 2 cores.
 
 # %% tags=["parameters"]
 scale: str = "laptop"  # tiny, laptop or paper: how large everything is
 seed: int = 0  # where random numbers begin
-formula: str = "2.5*sin(x1) + x2 - exp(x3)"  # the formula that is taken apart below
+weights: str = "laptop/nesymres"  # the network that is asked; empty: train a tiny one now
+n_problems: int = 150  # problems among which the examples are looked for
+n_points: int = 40  # points given per problem
 
-# %% [markdown]
-# The next cell always imports. What it imports is small and meant to be read: one file of `nsr/` for each noun of the paper.
-
-# %%
-from textwrap import fill
-
+# %% tags=["hide-input"]
 import matplotlib.pyplot as plt
 import numpy as np
-from IPython.display import Markdown
 
 from nsr import book
-from nsr.book import CHAPTERS
-from nsr.evidence import BLUE, GREEN, GREY, INK, RED, draw_tree, save, use_style
-from nsr.formulas import arity, depth, parse, strip, to_infix, to_latex
-from nsr.numbers import evaluate
+from nsr.evidence import (
+    GREY, TrainingSet, charts, control, copy_picture, network_for, percent, problems_of, read_rows, results_path,
+    row_of, save, style_of, use_style,
+)
+from nsr.formulas import canonical, parse, strip, template_of, to_infix, variables
+from nsr.numbers import evaluate, r2_score
+from nsr.search import BeamSearch, solve_all
 
 use_style()
+trained = network_for(weights)
 
 # %% [markdown]
-# ## A formula is a sequence of tokens
+# ## Symbolic regression
 #
-# A language model writes one token after another, so a formula has to become a sequence. We write the operator first and its
-# arguments after it (prefix notation); then no brackets are needed, and a subtree is a slice. Numbers become the placeholder `C`
-# and travel beside the sequence.
-
-# %%
-prefix, constants = parse(formula)
-print("tokens    ", prefix)
-print("constants ", constants)
-
-# %% [markdown]
-# The sequence and the tree are the same thing seen twice: read the tree from the top, left before right, and you get the tokens.
-
-# %%
-figure, ax = plt.subplots(figsize=(6, 2.8))
-draw_tree(ax, prefix, constants)
-ax.set_title(f"The tree of  ${to_latex(prefix, constants)}$")
-save(figure, "tree")
-plt.show()
-
-# %% [markdown]
-# Coloured nodes are operators, grey ones are variables and constants. Nothing may be lost on the way there and back, so we check it.
-
-# %%
-print("formula   ", to_infix(prefix, constants))
-assert parse(to_infix(prefix, constants)) == (prefix, constants)
-
-# %% [markdown]
-# A tree can also be evaluated, at many points at once. Small enough to check by hand: at the origin every sine is 0 and every
-# exponential 1.
-
-# %%
-x1_x2 = np.array([[0.0, 0.0], [np.pi / 2, 1.0]])  # (P, D): 2 points, 2 variables
-y = evaluate(("sub", "sin", "x1", "exp", "x2"), x1_x2)  # (P,)
-print("sin(x1) - exp(x2) at the two points:", y)
-assert np.allclose(y, [-1.0, 1.0 - np.e])
-
-# %% [markdown]
-# ## When is a formula a copy?
+# *Symbolic regression* looks for a formula that explains measured points. It does not only fit numbers to a given form; it finds the form.
 #
-# > If strip(*e*) ∈ `E_templ`, we say **s** is a *reproduction* of expressions seen during training. (Section 4.1)
+# *Neural* symbolic regression trains a network on many pairs of points and formulas, drawn at random. Given new points, the network
+# writes a formula in less than a second.
 #
-# *strip* removes the constants. What remains is the *template*, and a template is either in the training set or it is not: that
-# single question is what the book measures, and we call an answer **novel** when it is not.
+# Which formula is behind forty points? The example is the first of our test set that can be drawn (one variable, no tangent, no
+# exponential) and is not answered well.
 
 # %%
-toy = ("sin(x1) + x2 - exp(x3)", "sin(x1) + x2")
-training_set = {strip(parse(text)[0]) for text in toy}
+def can_be_drawn(problem):
+    return variables(problem.truth) == ("x1",) and not {"tan", "exp"} & set(problem.truth)
 
 
-def verdict(text):
-    return "copied" if strip(parse(text)[0]) in training_set else "novel"
+drawn = problems_of(trained, "not_included", seed, n_problems, n_points)
+unknown = [problem for problem in drawn if can_be_drawn(problem)]
+solved = solve_all(unknown, BeamSearch(5), trained, seed=seed)
+answers = [result for result in solved if result.answer]
+example = next((result for result in answers if result.r2 < 0.99), answers[0])
+problem, answer = example.problem, example.answer
 
-
-print("template  ", strip(prefix))
-print("verdict   ", verdict(formula))
+# %% tags=["hide-input"]
+figure, ax = plt.subplots(figsize=(6, 2.4))
+ax.plot(problem.X[:, 0], problem.y, "o", color=GREY, markersize=4.5)
+ax.set(xlabel="$x_1$", ylabel="y", title=f"{len(problem.y)} points: which formula?")
+save(figure, "points", alt="Forty grey points, y against x1, that seem to lie on a wave.")
 
 # %% [markdown]
-# When somebody is there, the next cell is a box for a formula of your own: its tokens, its tree, and whether it would be a copy. Every
-# chapter has a cell like this one.
+# The plainest method tries all formulas, from short to long; here with three functions, + and −.
 
 # %%
-if not book.headless():
-    from ipywidgets import Text, interact
+def formulas(length):
+    """All formulas of so many tokens, an operator before its arguments."""
+    if length == 1:
+        return [("x1",)]
+    unary = [(f, *a) for f in ("sin", "cos", "exp") for a in formulas(length - 1)]
+    binary = [
+        (f, *a, *b)
+        for f in ("add", "sub")
+        for k in range(1, length - 1)  # tokens of the first argument
+        for a in formulas(k)
+        for b in formulas(length - 1 - k)
+    ]
+    return unary + binary
 
-    @interact(text=Text(formula, description="formula", continuous_update=False))
-    def take_apart(text):
-        try:
-            tokens, values = parse(text)
-            said = f"{verdict(text)}:  {' '.join(tokens)}"
-        except ValueError as fault:
-            return print(fault)
-        if len(tokens) > 80:
-            return print(said, "\n(too many tokens for a picture)")
-        ax = plt.subplots(figsize=(6, 2.8))[1]
-        draw_tree(ax, tokens, values)
-        ax.set_title(fill(said, 70), fontsize=9)
-        plt.show()
+
+tried = [tokens for length in range(1, 7) for tokens in formulas(length)]
+scores = [r2_score(problem.y, evaluate(tokens, problem.X)) for tokens in tried]
+best = np.nanargmax(scores)
+print(f"best of {len(tried):,}: {to_infix(tried[best])}, R² {scores[best]:.2f}")
+print("formulas of 2, 4, 6, 8 tokens:", [len(formulas(length)) for length in (2, 4, 6, 8)])
 
 # %% [markdown]
-# ## The one line
+# $R^2 = 1$ is a perfect fit, and a constant reaches 0. The number of formulas grows exponentially, so this ends soon. The network instead writes
+# five candidates, their constants are fitted, and the best is its answer:
+
+# %%
+def compare(result):
+    problem, answer = result.problem, result.answer
+    print("the formula", to_infix(problem.truth, problem.truth_constants or None, digits=3))
+    print("the answer ", to_infix(answer.prefix, answer.constants or None, digits=3))
+    print(f"R² on fresh points: {result.r2:.3f}")
+
+
+compare(example)
+
+# %% [markdown]
+# We call an answer *accurate* if $R^2 > 0.99$ on points that the network was not given. This one is not.
 #
-# Everything in this project lies on one line, and data moves along it from left to right. Below each station is the file of `nsr/`
-# that is responsible for it.
-
-# %%
-stations = {
-    "template": ("generator", BLUE), "expression": ("generator", BLUE),
-    "problem\n(X, y)": ("problem", BLUE),
-    "network": ("model, training", RED), "strategy": ("strategies", RED),
-    "verified\ncandidates": ("problem", GREEN), "novelty ×\naccuracy": ("bias", GREEN),
-}
-
-# %% [markdown]
-# A box for each station, an arrow to the next.
-
-# %%
-middle = {"ha": "center", "va": "center"}
-figure, ax = plt.subplots(figsize=(7.6, 1.6))
-for i, (name, (file, colour)) in enumerate(stations.items()):
-    ax.add_patch(plt.Rectangle((i - 0.43, -0.3), 0.86, 0.6, color=colour))
-    ax.text(i, 0, name, color="white", fontsize=8.5, weight="bold", **middle)
-    ax.text(i, -0.5, file, color=GREY, fontsize=8, **middle)
-    if i:
-        ax.text(i - 0.5, 0, "▶", color=INK, fontsize=7, **middle)
-ax.set(xlim=(-0.45, len(stations) - 0.55), ylim=(-0.62, 0.4))
-ax.set_title("Data are made, a network guesses, and every guess is checked")
-ax.set_axis_off()
-save(figure, "flow")
-plt.show()
-
-# %% [markdown]
-# Blue is what we know because we made it, red is what guesses, green is what judges. Nothing red ever judges itself: a
-# candidate counts only after its constants have been fitted and its error measured on the data.
-
-# %% [markdown]
-# ## The chapters
+# ## Where the answer comes from
 #
-# Each is a notebook of its own and can be read alone. The last column is read off the folder, so what it calls ready is there.
+# Without its numbers, and with its terms in a fixed order, an answer becomes a *template*. The network was trained on a list of templates.
+#
+# > If $\mathrm{strip}(e) \in E_{\mathrm{templ}}$, we say **s** is a *reproduction* of expressions seen during training. (Definition 5.1)
 
 # %%
-ready = book.notebooks()
-lines = ["| | chapter | about | |", "|---|---|---|---|"]
-for name in sorted(CHAPTERS | ready):
-    title, about = name[3:].replace("_", " "), CHAPTERS.get(name, "")
-    chapter = f"[{title}]({name}.py)" if name in ready else title
-    lines.append(f"| {name[:2]} | {chapter} | {about} | {'ready' if name in ready else 'to come'} |")
-book.record(chapters_ready=len(ready))
-Markdown("\n".join(lines))
+def is_copy(tokens):
+    bare = strip(tokens)  # without numbers
+    template = canonical(bare)  # x2 + x1 becomes x1 + x2
+    return template in trained.templates
+
+
+print(f"{to_infix(template_of(answer.prefix))}: a copy? {is_copy(answer.prefix)}")
+assert is_copy(answer.prefix) != TrainingSet.of(trained).novelty(answer.prefix)["novel"]
 
 # %% [markdown]
-# ## Three scales, one code
+# Data, formula and copy in one picture:
+
+# %% tags=["hide-input"]
+save(copy_picture(example, trained.templates), "copy", alt="Above, forty points, the curve of the true formula through them, and the curve of "
+     "the answer beside them. Below, five lines of the sorted training list; the template of the answer is one of them.")
+
+# %% [markdown]
+# Notice the line in colour: the answer is a formula of the training list that comes near the points. The true formula is not in the list; it is
+# *unknown*. The slider shows more unknown formulas.
+
+# %% tags=["hide-input"]
+shown = {result.problem.name: result for result in answers[:12]}
+control(lambda result: copy_picture(result, trained.templates), "problem", shown,
+        alt="Problem {}: the points, the curves of formula and answer, and the lines of the training list where the answer stands.")
+
+# %% [markdown]
+# Some copies fit well, because different formulas can have nearly the same curve.
 #
-# `tiny` trains from nothing in seconds and is what the tests run; `laptop` is what these pages show; `paper` is the published setting
-# and wants a GPU. Any parameter of any notebook can be changed from the command line, for instance
-# `python -m nsr run 00 -p formula "cos(x1) - 0.5*x2"`.
+# **Where copying is right.** The first *known* formula, one of the list, that can be drawn and is answered accurately, with its own template:
+
+# %%
+mixed = problems_of(trained, "baseline", seed, n_problems, n_points)
+known = [problem for problem in mixed if is_copy(problem.truth) and can_be_drawn(problem)]
+for result in solve_all(known, BeamSearch(5), trained, seed=seed):
+    truth = template_of(result.problem.truth)
+    if result.r2 > 0.99 and template_of(result.answer.prefix) == truth:
+        compare(result)
+        break
+
+# %% [markdown]
+# ## How often
+#
+# Each strategy was tried on 450 unknown problems of 100 points. An answer is *novel* if it is not a copy. In brackets: 95 % intervals.
+
+# %%
+rows, sources = read_rows("paper" if scale == "paper" else "laptop")
+plain = row_of(rows, "beam", 5)
+print("novel   ", percent(plain.novel))
+print("accurate", percent(plain.accurate))
+
+# %% [markdown]
+# That was the network with five candidates. Each strategy that computes more has a chapter. Small numbers in the figure are candidates per
+# problem. (NSRwH is told properties of the true formula.)
+
+# %% tags=["hide-input"]
+figure, ax = plt.subplots(figsize=(6.4, 4.6))
+for name in ("beam", "tpsr", "gvs", "gvs+tpsr", "nsrwh-all", "local"):
+    parts = [row_of(rows, name, size) for size in sorted(rows[rows.strategy == name].beam_size.unique())]
+    novel, accurate = ([charts.share(part[what]) for part in parts] for what in ("novel", "accurate"))
+    ax.plot([x.value for x in novel], [y.value for y in accurate], **style_of(name), lw=1)
+    for x, y in zip(novel, accurate):
+        ax.errorbar(x.value, y.value, charts.bar(y), charts.bar(x), color=style_of(name)["color"], lw=0.8)
+    for k in {0, len(parts) - 1}:
+        place = novel[k].value, accurate[k].value
+        ax.annotate(f"{parts[k].candidates.mean():.0f}", place, (-24 if name == "gvs+tpsr" else 6, 5), textcoords="offset points", fontsize=9)
+ax.set(xlim=(0, 100), ylim=(0, 100), xlabel="novel answers (%)", ylabel="accurate answers, $R^2 > 0.99$ (%)")
+ax.set_title("Larger beams are more accurate; feedback makes answers novel")
+ax.legend(loc="lower right")
+save(figure, "strategies", alt="Novel answers against accurate answers for six strategies. Beam search rises along the left edge: more accurate, "
+     "hardly novel. TPSR, NSR-gvs, NSR-gvs with TPSR and local search lie further right; the last two are highest.")
+
+# %% [markdown]
+# Notice the left edge: larger beams are more accurate and still copy. Strategies with feedback from the data (TPSR, NSR-gvs, both) lie to the
+# right, as does local search, which is ours. But costs differ, and local search hardly needs the network:
+
+# %%
+for name, size in (("gvs+tpsr", 1), ("local", 5), ("local-random", 5)):
+    part = row_of(rows, name, size)
+    print(f"{style_of(name)['label']:27} accurate {percent(part.accurate)}, {part.candidates.mean():.0f} candidates")
+
+# %% [markdown]
+# [Chapter 11](11_strategies_compared.py) compares at equal cost. All networks are small.
+#
+# ## Where the copying happens
+#
+# [Chapter 14](14_one_token.py): of an unknown formula the network finds one token very unlikely, the first that no training formula has at that
+# place, and the others not. Told this token, it mostly writes the rest.
+
+# %%
+path = results_path("novel_steps", scale)
+steps = book.read_table(path if path.exists() else results_path("novel_steps"))
+walk = steps[(steps.what == "walk") & (steps.test_set == "not_included")]
+for phase, lines in walk.groupby("phase"):
+    print(f"{phase:6} the token: median probability {np.exp(lines.log_prob.median()):.3f}")
+told = steps[steps.what == "told"].astype({"same": float}).groupby("told").same
+print("true template, told all tokens before it:", percent(told.get_group("before")))
+print("true template, told it, too:            ", percent(told.get_group("at")))
+
+# %% [markdown]
+# ## What of the paper holds
+#
+# Each statement of the paper about strategies is judged by an interval.
+
+# %%
+claims = book.read_table(book.REFERENCE / "laptop" / "claims.csv").groupby("claim").claim_verdict.first()
+book.record(statements=len(claims), copied=float(1 - plain.novel.mean()))
+claims.value_counts().to_frame("statements")
+
+# %% [markdown]
+# ## Three ways through the book
+#
+# - **One hour**: this page, [copying](04_reproduction_bias.py), [the one token](14_one_token.py).
+# - **A course of ten lessons**: this page, [data](02_expressions_and_data.py), [training](03_training.py), [copying](04_reproduction_bias.py),
+#   [beams](05_beam_search.py), [tree search](06_tpsr.py), [feedback](07_nsr_gvs.py), [local search](10_families_and_local_search.py),
+#   [comparison](11_strategies_compared.py), [the one token](14_one_token.py). For theory add [hardness](01_boolean_formula_reduction.py) and
+#   [a guarantee](08_pac_guarantee.py).
+# - **A researcher**: [comparison](11_strategies_compared.py), [the one token](14_one_token.py), [hints](09_nsrwh.py),
+#   [a second system](12_transformer4sr.py), [real data](13_practice.py); `python -m nsr replicate --plan` lists every network and table.
+#
+# `python -m nsr run 04 --scale tiny` runs a chapter in a minute; `laptop` is what these pages show, `paper` the published size.
 
 # %% [markdown]
 # ## Exercises
 #
-# Every chapter ends with three: predict, turn a parameter, build. A check follows each.
-#
-# 1. *Predict.* What are the tokens of `x1 - (x2 - x3)`? Write them down before you run the cell.
+# 1. *Predict.* The training list is `sin(x1) + x2` and `exp(x1)`. Which are copies: `0.3*sin(2*x1) + 7*x2`, `x2 + sin(x1)`, `sin(x2) + x1`?
 
 # %% tags=["solution"]
-predicted = "sub x1 sub x2 x3"
+copies = [True, True, False]  # numbers and order do not count, which variable stands where does
 
 # %% tags=["check"]
-assert tuple(predicted.split()) == parse("x1 - (x2 - x3)")[0], "operator first, then its arguments"
+lesson = {template_of(parse(text)[0]) for text in ("sin(x1) + x2", "exp(x1)")}
+asked = ("0.3*sin(2*x1) + 7*x2", "x2 + sin(x1)", "sin(x2) + x1")
+assert list(copies) == [template_of(parse(text)[0]) in lesson for text in asked], "take out the numbers, and put the terms in order"
 
 # %% [markdown]
-# 2. *Turn.* Find a formula that the toy training set above calls copied although it is none of its two formulas.
+# 2. *Turn.* Find the bound `above` of $R^2$ beyond which half of the answers in `plain` are.
 
 # %% tags=["solution"]
-copied = "0.3*sin(x1) + 7*x2"
+above = float(plain.r2.median())
 
 # %% tags=["check"]
-assert copied not in toy and strip(parse(copied)[0]) in training_set, "only the numbers may differ"
+share = np.mean(plain.r2 > above)
+assert 0.45 < share < 0.55, f"{share:.0%} of the answers are above {above}"
 
 # %% [markdown]
-# 3. *Build.* Write a function that finds the depth of a tree from its tokens in one pass from right to left, with a stack: a leaf has
-#    depth one, and an operator takes its arguments off the stack. (`arity(token)` says how many.)
+# 3. *Build.* A regressor that only copies: `best_copy(problem, templates)` returns the template with the largest $R^2$, without constants.
 
 # %% tags=["solution"]
-def depth_by_stack(tokens):
-    stack = []
-    for token in reversed(tokens):
-        arguments = [stack.pop() for _ in range(arity(token))]
-        stack.append(1 + max(arguments, default=0))
-    return stack[0]
+def best_copy(problem, templates):
+    def score(template):
+        return r2_score(problem.y, evaluate(template, problem.X))
+
+    return max(templates, key=lambda template: np.nan_to_num(score(template), nan=-np.inf))
 
 
 # %% tags=["check"]
-for text in (formula, "x1", "sin(cos(x1) + x2) - x3"):
-    assert depth_by_stack(parse(text)[0]) == depth(parse(text)[0]), f"{text} has depth {depth(parse(text)[0])}"
+toy = [("sin", "x1"), ("exp", "x1"), ("add", "x1", "sin", "x1"), ("x1",)]
+for right in toy:
+    asked = type(problem)(problem.X, evaluate(right, problem.X) + 0.001 * problem.X[:, 0])
+    assert best_copy(asked, toy) == right, f"the points are of {to_infix(right)}"
 
 # %% [markdown]
-# **What's next.** [Why it is hard](01_boolean_formula_reduction.py), a theorem that the rest of the book does not need; or straight on to
-# [expressions and data](02_expressions_and_data.py), where the formulas come from.
+# **What's next.** [Chapter 01](01_boolean_formula_reduction.py), a theorem; or straight on to [chapter 02](02_expressions_and_data.py).

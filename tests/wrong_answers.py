@@ -3,9 +3,9 @@ the place of the solution."""
 
 WRONG = {
     "00_start_here": (
-        'predicted = "x1 sub x2 sub x3"',
-        'copied = "sin(x1) + x3"',
-        "def depth_by_stack(tokens):\n    return len(tokens)",
+        "copies = [True, False, False]",
+        "above = 0.99",
+        "def best_copy(problem, templates):\n    return min(templates, key=len)",
     ),
     "01_boolean_formula_reduction": (
         'n_tokens, winner = 20, "x1"',

@@ -1,14 +1,18 @@
 """Pictures of a search, drawn from the log that `TPSR(watch=log.append)` or `GVS(watch=log.append)` keeps;
 and of what it found. A figure of these colours shows phases of one search, and no strategies."""
+and of what it found: how it fits, and where it stands in the training set."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from bisect import bisect_left
 from typing import Literal, get_args
 
+import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from nsr.data.problems import Problem
@@ -398,3 +402,51 @@ def draw_beam(ax: Axes, moments: Sequence[Moment], n: int, notes: Mapping[Prefix
             ax.text(x + 0.35, row, text, va="center", fontsize=8, color=BLUE, weight="bold", zorder=3)
     ax.set(xlim=(0, 2.2 + max(map(len, rows))), ylim=(max(rows.values()) + 0.6, -0.6))
     ax.set_axis_off()
+
+
+def around(template: Template, templates: Iterable[Template], beside: int = 2) -> list[tuple[int, Template]]:
+    """The lines of the sorted training templates around the one where a template stands, or would stand;
+    lines are counted from 1.
+
+    >>> around(("sin", "x1"), [("x1",), ("exp", "x1"), ("sin", "x1")], beside=1)
+    [(1, ('exp', 'x1')), (2, ('sin', 'x1')), (3, ('x1',))]
+    """
+    known = sorted(templates)
+    place = bisect_left(known, template)
+    first = max(0, place - beside)
+    return list(enumerate(known[first : place + beside + 1], start=first + 1))
+
+
+def copy_picture(result: Result, templates: Iterable[Template]) -> Figure:
+    """The points of a problem of one variable, the curves of its formula and of the answer; and below them
+    the lines of the training set where the answer's template stands."""
+    problem, answer = result.problem, result.answer
+    templates = set(templates)
+    written = template_of(answer.prefix)
+    said, colour = ("copied", COPIED) if written in templates else ("novel", NOVEL)
+    figure, (ax, page) = plt.subplots(2, 1, figsize=(6.2, 5.2), height_ratios=[1.5, 1])
+    x = np.linspace(problem.X[:, 0].min(), problem.X[:, 0].max(), 600)
+    grid = np.column_stack([x, np.zeros((len(x), problem.X.shape[1] - 1))])
+    room = 0.15 * np.ptp(problem.y)
+    ax.plot(x, evaluate(problem.truth, grid, problem.truth_constants), color=INK, lw=1.2, label="the formula")
+    ax.plot(x, evaluate(answer.prefix, grid, answer.constants), "--", color=colour, label="the answer")
+    ax.plot(problem.X[:, 0], problem.y, "o", color=GREY, markersize=4.5, label=f"{len(problem.y)} points")
+    ax.set(xlabel="$x_1$", ylabel="y", ylim=(problem.y.min() - room, problem.y.max() + 2.2 * room))
+    ax.legend(ncols=3, loc="upper center")
+    ax.set_title(f"The answer is {said}, $R^2$ = {r2_text(result.r2)}")
+    lines = [
+        ("formula", to_infix(problem.truth, problem.truth_constants or None, digits=3), INK),
+        ("answer", to_infix(answer.prefix, answer.constants or None, digits=3), colour),
+        ("", f"training set, {len(templates):,} lines:", GREY),
+    ]
+    lines += [
+        (f"{number:,}", to_infix(one), colour if one == written else GREY)
+        for number, one in around(written, templates)
+    ]
+    for row, (name, text, ink) in enumerate(lines):
+        look = {"va": "top", "color": ink, "weight": "bold" if ink == colour else "normal"}
+        page.text(0.13, -row, name, ha="right", fontsize=9, **look)
+        page.text(0.16, -row, textwrap.shorten(text, 62, placeholder=" …"), fontsize=9.5, **look)
+    page.set(xlim=(0, 1), ylim=(-len(lines), 0.2))
+    page.set_axis_off()
+    return figure
