@@ -307,4 +307,7 @@ def draw_beam(ax: Axes, moments: Sequence[Moment], n: int, notes: Mapping[Prefix
             text = f"■ {notes.get(prefix, '')}"
             ax.text(x + 0.35, row, text, va="center", fontsize=8, color=BLUE, weight="bold", zorder=3)
     ax.set(xlim=(0, 2.2 + max(map(len, rows))), ylim=(max(rows.values()) + 0.6, -0.6))
+    ax.plot(
+        ax.get_xlim(), ax.get_ylim(), alpha=0
+    )  # nothing to see, but all pictures are cut to the same size
     ax.set_axis_off()
