@@ -164,7 +164,7 @@ def params(scale: str) -> dict[str, dict[str, Any]]:
     path = PARAMS / f"{scale}.yaml"
     found = (read_yaml(path, PARAMETERS) or {}) if path.exists() else {}
     if not isinstance(found, dict) or any(not isinstance(part, dict | None) for part in found.values()):
-        raise LabError(f"{short(path)} must be like '05_beam_search: {{beam_size: 5}}', a line per notebook.")
+        raise LabError(f"{short(path)} must be like '05_beam_search: {{n_live: 5}}', a line per notebook.")
     return found
 
 

@@ -1,8 +1,8 @@
 """A sweep: one notebook over a grid of parameters, in this process, on local processes, or on a Dask cluster.
 
-    params/sweeps/<name>.yaml                  notebook: 05_beam_search
+    params/sweeps/<name>.yaml                  notebook: A00_measure
                                                grid: {beam_size: [1, 5, 50], seed: [0, 1, 2]}
-                                               fixed: {n_live: 150}     # may be left out, as may the next two
+                                               fixed: {n_problems: 150} # may be left out, as may the next two
                                                points: [{strategy: beam, beam_size: [1, 5]}, {strategy: tpsr}]
                                                then: {strategy: ""}     # with these it runs once more
     outputs/<scale>/sweeps/<name>.csv          a row per point: its parameters, its status, what it recorded

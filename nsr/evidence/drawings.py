@@ -1,12 +1,12 @@
 """Pictures of a search, drawn from the log that `TPSR(watch=log.append)` or `GVS(watch=log.append)` keeps;
-and of what it found. A figure of these colours shows phases of one search, and no strategies."""
-and of what it found: how it fits, and where it stands in the training set."""
+and of what it found: how it fits, and where it stands in the training set. A figure of these colours shows
+phases of one search, and no strategies."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Iterable, Mapping, Sequence
 from bisect import bisect_left
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 import matplotlib.pyplot as plt
@@ -401,6 +401,9 @@ def draw_beam(ax: Axes, moments: Sequence[Moment], n: int, notes: Mapping[Prefix
             text = f"■ {notes.get(prefix, '')}"
             ax.text(x + 0.35, row, text, va="center", fontsize=8, color=BLUE, weight="bold", zorder=3)
     ax.set(xlim=(0, 2.2 + max(map(len, rows))), ylim=(max(rows.values()) + 0.6, -0.6))
+    ax.plot(
+        ax.get_xlim(), ax.get_ylim(), alpha=0
+    )  # nothing to see, but all pictures are cut to the same size
     ax.set_axis_off()
 
 
