@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = door(
         "planned_rows": "read_plan",
         "claims": "correlation judge judge_twice read_claims",
         "novel_steps": "PHASES TOLD bare_problems last_leaves log_probabilities step_jobs told walk",
-        "comparison": "KEY ROW at_equal_cost layout outside_language paired read_rows row_of seconds_taken true_template unpaired",
+        "comparison": "KEY ROW at_equal_cost gathered layout outside_language paired read_rows row_of seconds_taken true_template unpaired",
         "paper": "PAPER_BEAM compare paper",
         "anytime": "has_traces share_at stopped_at",
         "controls": "control",
