@@ -56,12 +56,14 @@ WRONG = {
     "10_families_and_local_search": (
         "n_placements = 8",
         "enough = 10**9",
-        "def remainders(prefix):\n    return {prefix[1:]}",
+        "def swaps(tree):\n    other = {'x1': 'x2', 'x2': 'x1'}\n    return {tuple(other.get(token, token) for token in tree)} - {tree}",
     ),
     "11_strategies_compared": (
         'easier = "independent"',
         'sharpest = ("tpsr", 99)',
-        "def portfolio(a, b):\n    pair = a.merge(b, on=KEY, suffixes=('_a', '_b'))\n    return np.minimum(pair.r2_a, pair.r2_b)",
+        "def portfolio(a, b):\n    pair = a.merge(b, on=KEY, suffixes=('_a', '_b'))\n"
+        "    kept = np.where(pair.r2_given_a >= pair.r2_given_b, pair.accurate_a, pair.accurate_b)\n"
+        "    return pair[KEY].assign(accurate=kept, candidates=pair.candidates_a)",
     ),
     "12_transformer4sr": (
         "answers = [True, True, False, False]",

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from nsr.evidence import paper
 from nsr.evidence.anytime import has_traces, share_at
 from nsr.evidence.comparison import row_of
-from nsr.evidence.figures import BLUE, GREY, INK, LIGHT, ORANGE, SKY, style_of, title_of
+from nsr.evidence.figures import BLUE, COPIED, GREY, INK, LIGHT, NOVEL, ORANGE, SKY, style_of, title_of
 from nsr.evidence.measuring import share_with_rank
 from nsr.evidence.novelty import ACCURATE, THRESHOLDS
 from nsr.evidence.statistics import Interval, wilson
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 Name = tuple[str, int]
 # (novel, accurate) → colour
-CELLS = {(True, True): ORANGE, (True, False): "#F5D9A8", (False, True): BLUE, (False, False): LIGHT}
+CELLS = {(True, True): NOVEL, (True, False): "#B9B1DD", (False, True): COPIED, (False, False): LIGHT}
 CELL_NAMES = {
     (True, True): f"novel, $R^2 > {ACCURATE}$",
     (True, False): "novel only",
-    (False, True): f"$R^2 > {ACCURATE}$ only",
+    (False, True): f"copied, $R^2 > {ACCURATE}$",
     (False, False): "neither",
 }
 
@@ -181,6 +181,34 @@ def draw_tradeoff(
                     linestyle="-" if has_traces(part) else ":",
                 )
     ax.set(xscale="log", ylim=(0, None))
+
+
+def standing(rows: pd.DataFrame, strategy: str, budgets: Sequence[float]) -> np.ndarray:
+    """(budgets, 2): % of the answers that are novel, and that are accurate, when every search of a strategy has
+    spent a budget of candidates.
+
+    Its largest setting is stopped there. Of beam search it is the largest beam that costs no more: a beam
+    that is stopped in the middle is not a smaller beam. Nan where nothing is cheap enough.
+    """
+    part = row_of(rows, strategy)
+    means = part.groupby("beam_size")["candidates"].mean()
+    if strategy != "beam":
+        trace = part[part.beam_size == means.idxmax()].trace
+        shares = [share_at(trace, budgets, what=what) for what in ("novel", "accurate")]
+        return 100 * np.stack(shares, axis=1)
+    flags = part.groupby("beam_size")[["novel", "accurate"]].mean().astype(float)
+    cheap = [means[means <= budget] for budget in budgets]
+    return np.array([100 * flags.loc[some.idxmax()] if len(some) else [np.nan] * 2 for some in cheap])
+
+
+def draw_standing(ax: Axes, rows: pd.DataFrame, strategies: Sequence[str], budgets: Sequence[float]) -> None:
+    """Novelty against accuracy at the last of the budgets, and the way there as a thin line."""
+    for name in strategies:
+        x, y = standing(rows, name, budgets).T
+        style = style_of(name)
+        ax.plot(x, y, color=style["color"], lw=1, alpha=0.6)
+        ax.plot(x[-1:], y[-1:], **style, lw=0, markersize=9, markeredgecolor="white", markeredgewidth=0.5)
+    ax.set(xlim=(-3, 103), ylim=(-3, 103), xlabel="novel answers (%)", ylabel=f"$R^2 > {ACCURATE}$ (%)")
 
 
 def draw_both_sets(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:

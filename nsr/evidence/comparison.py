@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nsr.evidence.measuring import measure, network_for
 from nsr.evidence.novelty import flagged
 from nsr.evidence.paper import table as paper_table
 from nsr.evidence.reference_tables import checked, made, read_records, results_path, tables_of
@@ -29,6 +30,7 @@ from nsr.evidence.statistics import (
 from nsr.evidence.verdicts import MISSING
 from nsr.formulas.equivalence import template_of
 from nsr.network.checkpoints import load, places_of, weights_digest
+from nsr.search.strategies.names import by_name, kind_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,6 +79,42 @@ def read_rows(scale: str = "laptop", tables: Sequence[str] = TABLES) -> tuple[pd
     whole = whole[origin == origin.groupby(row).transform("first")].reset_index(drop=True)
     several = whole["network"].nunique() > 1
     return whole if several else whole.drop(columns="network"), pd.DataFrame(sources).set_index("table")
+
+
+def gathered(
+    scale: str = "laptop",
+    live: str = "",
+    weights: str = "",
+    *,
+    n_seeds: int = 3,
+    test_sets: Sequence[str] = ("not_included", "baseline"),
+    **options: Any,
+) -> pd.DataFrame:
+    """The lines of all rows that were measured at a scale, of the first seeds; or, where `live` names rows like
+    "beam 5, tpsr 1", the lines of these, measured now and kept nowhere.
+
+    `weights` is the folder of the networks, empty for tiny ones; `options` are those of `measure`.
+    """
+    import pandas as pd
+
+    if not live:
+        rows, sources = read_rows(scale)
+        rows = rows[rows["seed"] < n_seeds].reset_index(drop=True)
+        print(f"read: {len(rows):,} lines of {len(sources)} tables")
+        return rows
+    names = [(name, int(size)) for name, _, size in (row.strip().partition(" ") for row in live.split(","))]
+    kinds = {
+        kind: network_for(weights and f"{weights}/{kind}", kind) for kind in {kind_of(n) for n, _ in names}
+    }
+    parts = [
+        measure(kinds[kind_of(name)], by_name(name, size), test_set, seed, **options)
+        for name, size in names
+        for test_set in test_sets
+        for seed in range(n_seeds)
+    ]
+    rows = flagged(pd.concat(parts, ignore_index=True))
+    print(f"measured now: {len(rows):,} lines of {len(names)} rows")
+    return rows
 
 
 def _number(weights: str) -> int:

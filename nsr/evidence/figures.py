@@ -2,7 +2,7 @@
 strategy."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -82,7 +82,7 @@ NAMES = {
     "families+off-tree": "families + off-tree search",
     "last-leaf": "last leaf",
     "local": "local search",
-    "local-random": "local search, random start",
+    "local-random": "local search, no network",
 }
 
 
@@ -167,9 +167,15 @@ def width_of(figure: Figure) -> int:
     return round(100 * figure.get_figwidth())
 
 
-def draw_tree(ax: Axes, prefix: Prefix, constants: Sequence[float] | None = None, colour: str = BLUE) -> None:
+def draw_tree(
+    ax: Axes,
+    prefix: Prefix,
+    constants: Sequence[float] | None = None,
+    colour: str = BLUE,
+    marked: Collection[int] = (),
+) -> None:
     """Draw an expression as a tree: operators in colour, leaves in grey, constants by their values if they
-    are given."""
+    are given. The tokens at the `marked` places have a frame."""
     places, edges, leaves = _tree_layout(prefix)
     values = iter(constants or ())
     for parent, child in edges:
@@ -185,7 +191,12 @@ def draw_tree(ax: Axes, prefix: Prefix, constants: Sequence[float] | None = None
             color=ink,
             fontsize=9,
             zorder=2,
-            bbox={"boxstyle": "round,pad=0.35", "fc": face, "ec": "none"},
+            bbox={
+                "boxstyle": "round,pad=0.35",
+                "fc": face,
+                "ec": INK if position in marked else "none",
+                "lw": 1.8,
+            },
         )
     ax.margins(0.12, 0.18)
     ax.set_axis_off()

@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = door(
         "normal_form": "strip",
         "equivalence": "canonical family is_reduced template_of",
         "constant_places": "saturate",
-        "editing": "edits",
+        "editing": "edits operators_of template_if_allowed",
         "distance": "changes nearest",
         "skeletons": "bare to_skeleton",
         "prefix_trees": "PrefixTree",
