@@ -17,7 +17,7 @@
 # and no other; told it, the network mostly writes the rest.
 #
 # **You will see.** The tree of beginnings; a walk along a formula; the same token, known to one network and new to another; what one told
-# token changes; a search that forces one token; the last leaf, which the theorem is about.
+# token changes; a search that forces one token; the last leaf of the theorem.
 #
 # **Needs.** [04](04_reproduction_bias.py), [05](05_beam_search.py).
 #
