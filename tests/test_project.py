@@ -20,7 +20,7 @@ pytestmark = pytest.mark.static
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 # other names, or parts of a declared package that it always brings
 BROUGHT = {"sklearn", "yaml", "IPython", "traitlets", "pygments", "llvmlite"}
-SOURCES = sorted([*(ROOT / "nsr").rglob("*.py"), *(ROOT / "notebooks").glob("*.py")])
+SOURCES = sorted([*(ROOT / "nsr").rglob("*.py"), *(ROOT / "notebooks").rglob("*.py")])
 
 
 def pins() -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 
 from nsr.book import runner
 
-LESSONS = runner.notebooks()
+LESSONS, REPORTS = runner.notebooks(), runner.appendix()
 FOLDED = {"parameters", "hide-input", "hide-cell", "remove-input", "remove-cell", "solution", "check"}
 MOST_CELLS = 56  # "about 50", with the nine of three exercises
 WORDS_PER_LINE = 6, 12  # prose for each visible line of code
@@ -77,7 +77,7 @@ def test_a_lesson_has_the_size_of_a_lesson(path: Path):
 
 
 @pytest.mark.static
-@each_lesson
+@pytest.mark.parametrize("path", (LESSONS | REPORTS).values(), ids=(LESSONS | REPORTS).keys())
 def test_every_picture_has_a_text(path: Path):
     for cell in jupytext.read(path).cells:
         for call in calls(cell.source, PICTURES) if cell.cell_type == "code" else ():

@@ -1,6 +1,6 @@
 """Every notebook is tested twice: read, for the rules of the book; and run once, at the tiny scale in a fresh
 kernel with a time limit, where the check of every exercise accepts the solution and rejects the stub and a
-wrong answer.
+wrong answer. The reports of the appendix are read and run in the same way; they have no exercises.
 
 A chapter with a network is run with that network on a pretended GPU (see pretend_device), so that every line
 of it that touches the network works on one; and once more on a real one where there is one."""
@@ -23,6 +23,8 @@ from nsr.book import classroom, pages, runner
 MOST = 180  # seconds of processor for one notebook at the tiny scale, whatever else the machine does
 LIMIT = 1200  # seconds after which a notebook hangs
 NOTEBOOKS = runner.notebooks()
+REPORTS = runner.appendix()
+EVERY = NOTEBOOKS | REPORTS
 static = pytest.mark.static
 ON_A_GPU = "from pretend_device import PretendGPU\n\nPretendGPU().__enter__()"
 WITH_A_NETWORK = (("pretended", ()), ("cuda", pytest.mark.cuda))
@@ -30,11 +32,11 @@ each_run = pytest.mark.parametrize(
     "path, device",
     [
         pytest.param(path, device, id=f"{name}-{device}", marks=marks)
-        for name, path in NOTEBOOKS.items()
+        for name, path in EVERY.items()
         for device, marks in (WITH_A_NETWORK if "network_for" in path.read_text() else (("cpu", ()),))
     ],
 )
-each_notebook = pytest.mark.parametrize("path", NOTEBOOKS.values(), ids=NOTEBOOKS.keys())
+each_notebook = pytest.mark.parametrize("path", EVERY.values(), ids=EVERY.keys())
 
 
 def code_cells(path: Path) -> list:
@@ -47,7 +49,7 @@ def code_cells(path: Path) -> list:
 @static
 def test_there_are_notebooks_and_all_are_numbered():
     assert NOTEBOOKS
-    assert {path.stem for path in runner.NOTEBOOKS.glob("*.py")} == set(NOTEBOOKS)
+    assert {path.stem for path in runner.NOTEBOOKS.rglob("*.py")} == set(EVERY)
     assert set(NOTEBOOKS) <= set(pages.CHAPTERS)
 
 
@@ -77,7 +79,8 @@ def test_first_cell_is_the_card(path: Path):
     assert first.cell_type == "markdown" and first.source.startswith("# ")
     assert len(first.source.split()) < 120
     said = pages.header(path)
-    assert [label for label in pages.LABELS if not said.get(label)] == []
+    labels = pages.REPORT_LABELS if path.stem in REPORTS else pages.LABELS
+    assert [label for label in labels if not said.get(label)] == []
 
 
 @static
@@ -87,7 +90,7 @@ def test_parameters_cell(path: Path):
     for parameter in declared.values():
         assert type(parameter.default) is runner.KINDS[parameter.kind], parameter
     assert declared["scale"].kind == "str" and declared["scale"].default == "laptop"
-    assert declared["seed"].kind == "int"
+    assert path.stem in REPORTS or declared["seed"].kind == "int"
     source = next(cell.source for cell in code_cells(path) if "parameters" in cell.metadata.get("tags", []))
     assert all(re.search(r"\S  # \w", line) for line in source.splitlines()), "every parameter has a comment"
 
@@ -124,6 +127,7 @@ def test_params_files_fit(path: Path, scale: str):
 def test_params_files_name_only_notebooks(scale: str):
     assert (runner.PARAMS / f"{scale}.yaml").exists()
     assert set(runner.params(scale)) <= set(NOTEBOOKS) | set(runner.appendix())
+    assert set(runner.params(scale)) <= set(EVERY)
     assert scale != "paper" or set(NOTEBOOKS) <= set(runner.params(scale))
 
 
@@ -227,7 +231,8 @@ def test_runs_at_the_tiny_scale_and_its_checks_accept_the_solutions_and_nothing_
     notebook = with_attempts(path)
     if device == "pretended":
         notebook.cells.insert(1, nbformat.v4.new_code_cell(ON_A_GPU))
-    jupytext.write(notebook, project / "notebooks" / path.name, fmt="py:percent")
+    place = project / "notebooks" / path.relative_to(runner.NOTEBOOKS)
+    jupytext.write(notebook, place, fmt="py:percent")
     before = processor_seconds()
     done = nsr_command(
         "run",
@@ -255,4 +260,4 @@ def test_runs_at_the_tiny_scale_and_its_checks_accept_the_solutions_and_nothing_
         for output in cell.get("outputs", [])
         if output.output_type == "stream"
     )
-    assert said.count("refused: ") >= 2 * len(WRONG[path.stem])
+    assert said.count("refused: ") >= 2 * len(WRONG.get(path.stem, ()))
