@@ -40,7 +40,7 @@ WRONG = {
     "07_nsr_gvs": (
         'at_the_top = "common"',
         "def verified_share(z):\n    return 0.5",
-        "class Fresh(BeamSearch):\n    def search(self, view, rng):\n        beam = yield Complete((), 1)\n        yield Verify.beam(beam[:1])",
+        "def lower_bound(z, c):\n    return z - math.sqrt(math.log(10)) / c",
     ),
     "08_pac_guarantee": (
         'more_than_doubles = "R"',

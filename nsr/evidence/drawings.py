@@ -16,10 +16,10 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from nsr.data.problems import Problem
-from nsr.evidence.figures import BLUE, COPIED, GREEN, GREY, INK, LIGHT, NOVEL, ORANGE, RED, draw_tree
+from nsr.evidence.figures import BLUE, COPIED, GREEN, GREY, INK, LIGHT, NOVEL, ORANGE, draw_tree
 from nsr.formulas.distance import nearest
 from nsr.formulas.equivalence import template_of
-from nsr.formulas.expressions import END, Prefix, Template, is_valid
+from nsr.formulas.expressions import END, Prefix, Template, is_valid, subtrees
 from nsr.formulas.notation import to_infix
 from nsr.formulas.prefix_trees import PrefixTree
 from nsr.numbers.evaluation import evaluate
@@ -225,7 +225,7 @@ def draw_pool(ax: Axes, log: Sequence[Iteration], truth: Prefix = (), shown: int
     """Draw the pool of one problem: a row per subtree, a column per iteration, the score as a colour.
 
     A dot means that the subtree stood in the prompt of that iteration: white if it came from the pool, black
-    if the random expressions had it too. Subtrees of the `truth` have red names.
+    if the random expressions had it too. Subtrees of the `truth` have bold names.
     """
     trees, scores = pool_over_time(log, shown)
     image = ax.imshow(
@@ -254,7 +254,7 @@ def draw_pool(ax: Axes, log: Sequence[Iteration], truth: Prefix = (), shown: int
     # a subtree is a slice
     own = {truth[i:j] for i in range(len(truth)) for j in range(i + 1, len(truth) + 1)}
     for label, tree in zip(ax.get_yticklabels(), trees):
-        label.set_color(RED if tree in own else INK)
+        label.set_weight("bold" if tree in own else "normal")
     ax.set(xlabel="iteration t")
     ax.grid(False)
     return image
@@ -264,18 +264,28 @@ def draw_loop(ax: Axes, log: Sequence[Iteration], t: int, shown: int = 6) -> Non
     """Draw iteration t (from 1) of an NSR-gvs search as a loop of four boxes: the prompt that was drawn, the
     formula that the network wrote, its verification, and the best of the pool after it.
 
-    A subtree of the pool has a dot before it, a random one a ring.
+    A subtree of the pool has a dot before it, a random one a ring; one that the prediction contains a tick.
     """
     now = log[t - 1]
     best = max(iteration.reward for iteration in log[:t])
-    prompt = [("● " if s.source == "pool" else "○ ") + to_infix(s.subtree) for s in now.prompt]
+    taken = subtrees(now.prediction) if is_valid(now.prediction) else []
+    prompt = [
+        f"{'●' if one.source == 'pool' else '○'} {to_infix(one.subtree)}{'  ✓' * (one.subtree in taken)}"
+        for one in now.prompt
+    ]
     pool = [f"z {entry.score:.2f}, c {entry.count}:  {to_infix(entry.subtree)}" for entry in now.pool]
     wrote = to_infix(now.prediction) if is_valid(now.prediction) else "nothing"
     boxes = {
         "prompt": ((0, 1), [*prompt[:shown], "…"][: len(prompt)] or ["(empty)"]),
         "prediction": ((1, 1), textwrap.wrap(wrote, 30)),
         "verification": ((1, 0), [f"R² {now.reward:.3f}", f"best so far {best:.3f}"]),
-        "pool": ((0, 0), [*(textwrap.shorten(line, 44) for line in pool[:shown]), f"{len(pool)} subtrees"]),
+        "pool": (
+            (0, 0),
+            [
+                *(textwrap.shorten(line, 44, placeholder=" …") for line in pool[:shown]),
+                f"{len(pool)} subtrees",
+            ],
+        ),
     }
     for name, ((x, y), lines) in boxes.items():
         ax.text(x, y + 0.42, name, weight="bold", fontsize=10, va="top")
