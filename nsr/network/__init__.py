@@ -13,6 +13,7 @@ __getattr__, __dir__, __all__ = door(
         "batches": "Prompts draw_prompt sequence",
         "optimisers": "learning_rate make_optimisers",
         "recipes": "read_settings",
+        "tiny_networks": "tiny_network",
         "training": "greedy",
         "checkpoints": "load",
     },
