@@ -67,7 +67,7 @@ WRONG = {
     ),
     "12_transformer4sr": (
         "answers = [True, True, False, False]",
-        "as_written = np.mean([tuple(answer.split()) in training.seen for answer in top.answer.fillna('')])",
+        "enough = 1",
         "def by_length(rows, cuts):\n    return rows.groupby(pd.cut(rows.truth_length, cuts), observed=True).novel_constants.count()",
     ),
     "13_practice": (

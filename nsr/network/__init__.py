@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = door(
         "optimisers": "learning_rate make_optimisers",
         "devices": "Objective",
         "recipes": "read_settings",
+        "tiny_networks": "tiny_network",
         "training": "greedy",
         "checkpoints": "load",
     },

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 from nsr.book.leftovers import temporary_folder
 from nsr.book.publishing import made_once
@@ -19,9 +20,10 @@ from nsr.network.recipes import Settings, read_settings
 from nsr.network.training import train
 
 
-def tiny_network(kind: str, device: str = "cpu") -> Trained:
-    """The tiny network of this kind, trained now unless that has been done before."""
-    settings = read_settings(kind, "tiny")
+def tiny_network(kind: str, device: str = "cpu", **changes: Any) -> Trained:
+    """The tiny network of this kind, trained now unless that has been done before; `changes` are settings in
+    which its recipe differs: `tiny_network("t4sr-160", epochs=100)`."""
+    settings = read_settings(kind, "tiny", changes)
     place = networks_folder() / f"{kind}-{recipe_digest(settings)}"
     try:
         final = made_once(place, lambda folder: train(settings, folder)) / "final"

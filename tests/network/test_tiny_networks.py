@@ -26,7 +26,11 @@ def trainings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
     monkeypatch.setenv("NSR_NETWORKS", str(tmp_path / "networks"))
     monkeypatch.setattr(tiny_networks, "train", train)
-    monkeypatch.setattr(tiny_networks, "read_settings", lambda kind, scale: read_settings(kind, scale, SHORT))
+    monkeypatch.setattr(
+        tiny_networks,
+        "read_settings",
+        lambda kind, scale, changes: read_settings(kind, scale, changes | SHORT),
+    )
     return folders
 
 
@@ -56,7 +60,9 @@ def test_another_recipe_source_or_version_is_another_network(
 ):
     tiny_networks.tiny_network("nesymres")
     monkeypatch.setattr(
-        tiny_networks, "read_settings", lambda kind, scale: read_settings(kind, scale, SHORT | {"seed": 5})
+        tiny_networks,
+        "read_settings",
+        lambda kind, scale, changes: read_settings(kind, scale, changes | SHORT | {"seed": 5}),
     )
     assert tiny_networks.tiny_network("nesymres").settings["seed"] == 5 and len(trainings) == 2
     known = {tiny_networks.recipe_digest(settings := read_settings("nesymres", "tiny"))}
@@ -94,7 +100,7 @@ def test_two_processes_train_one_network(tmp_path: Path, monkeypatch: pytest.Mon
         "from nsr.network import recipes, tiny_networks, training\n"
         "def train(recipe, folder):\n    print('training', flush=True)\n    return training.train(recipe, folder)\n"
         "tiny_networks.train = train\n"
-        f"tiny_networks.read_settings = lambda kind, scale: recipes.read_settings(kind, scale, {SHORT})\n"
+        f"tiny_networks.read_settings = lambda kind, scale, changes: recipes.read_settings(kind, scale, {SHORT})\n"
         "print(tiny_networks.tiny_network('nesymres').folder)\n"
     )
     pair = [
