@@ -125,20 +125,24 @@ def draw_thresholds(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None
     ax.set(xlabel="novel answers (%)", xlim=(-2, None), ylim=(0, 103))
 
 
-def draw_correlation(ax: Axes, rows: pd.DataFrame, names: Sequence[Name], label: int = 3) -> None:
-    """Every row as a point, novelty against accuracy: ours filled with intervals, the paper's hollow."""
-    for name in names:
-        part, theirs, style = row_of(rows, *name), paper.row(*name), style_of(name[0])
-        look = {"color": style["color"], "marker": style["marker"], "markersize": 6}
+def draw_correlation(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
+    """Every row as a point, novelty against accuracy: ours filled, with the beam size beside it, the paper's
+    hollow. All kinds of hints have one colour."""
+    labelled = set()
+    for name in present(rows, names):
+        part, theirs = row_of(rows, *name), paper.row(*name)
+        style = style_of("nsrwh" if name[0].startswith("nsrwh") else name[0]) | {"lw": 0}
+        if style["label"] in labelled:
+            style["label"] = None
+        labelled.add(style["label"])
+        x, y = 100 * part.novel.mean(), 100 * part.accurate.mean()
+        ax.plot(x, y, **style)
+        ax.annotate(f"{name[1] or ''}", (x, y), (5, 3), textcoords="offset points", fontsize=7)
         if theirs:
-            ax.plot(theirs.novel, theirs.accurate, **look, markerfacecolor="none", alpha=0.7, lw=0)
-        if len(part):
-            x, y = share(part.novel), share(part.accurate)
-            ax.errorbar(x.value, y.value, bar(y), bar(x), **look, lw=0.8, capsize=0)
-            ax.annotate(
-                f"{name[1] or ''}", (x.value, y.value), (4, label), textcoords="offset points", fontsize=7
-            )
-    ax.set(xlabel="novel answers (%)", ylabel=f"$R^2 > {ACCURATE}$ (%)", xlim=(-2, None), ylim=(0, None))
+            hollow = {"markerfacecolor": "none", "alpha": 0.7, "label": None}
+            ax.plot(theirs.novel, theirs.accurate, **style | hollow)
+    ax.set(xlabel="novel answers (%)", ylabel=f"$R^2 > {ACCURATE}$ (%)", xlim=(-2, 100), ylim=(0, 100))
+    ax.legend(fontsize=8, loc="upper left")
 
 
 def draw_tradeoff(
