@@ -13,6 +13,7 @@ import numbers
 import re
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -34,7 +35,8 @@ from nsr.network.checkpoints import Trained, load, load_folder
 from nsr.network.devices import best_device
 from nsr.numbers.evaluation import evaluate
 from nsr.numbers.weighting import deviation
-from nsr.regressor import exports
+from nsr.regressor import exports, reports
+from nsr.regressor.agreement import Agreement, Rival, chosen_again
 from nsr.regressor.judging import (
     CLOSE,
     SAMPLE,
@@ -73,6 +75,7 @@ BEAM_SIZES = {"beam": 50, "tpsr": 1, "gvs+tpsr": 1}
 # the first that is there
 NETWORKS = {"plain": ("laptop/full", "laptop/nesymres"), "gvs": ("laptop/full-gvs", "laptop/gvs")}
 LISTED = 100  # candidates in equations_: so many of the best fits and of the shortest descriptions
+RIVALS = 10  # shortest descriptions that `agreement` chooses among, besides the front
 PLAINER = 5  # of the latter are tried with fewer constants and functions
 EXACT = "a plain form fits exactly"
 SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
@@ -465,6 +468,62 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         """The answer (or another row of `equations_`) as infix text, with all digits unless told otherwise."""
         prefix, constants = self._formula(row)
         return self._named(to_infix(prefix, constants or None, digits=digits))
+
+    # --------------------------------------------------------------------------------------------------- how sure, and why
+
+    def agreement(
+        self, X, y, sample_weight=None, *, y_error=None, n: int = 10, seconds: float | None = 10.0
+    ) -> Agreement:
+        """How often the answer's form is chosen again when a third of the rows that it was fitted to is left
+        out: in n resamples, or in as many as there are seconds for. Nothing is searched anew: the formulas on
+        the front and the ten shortest descriptions are fitted to each resample."""
+        return self._agreement(*self._rows(X, y, sample_weight, y_error), n, Deadline(seconds))
+
+    def report(
+        self, X, y, sample_weight=None, *, y_error=None, target: str = "", n: int = 10, seconds: float = 10.0
+    ) -> reports.Report:
+        """What is known about the answer, on the rows that it was fitted to, as a page for a notebook or, by
+        `.save("out.html")`, for a browser; n and seconds are those of `agreement`."""
+        target = target or str(getattr(y, "name", None) or "y")
+        X, y, weights = self._rows(X, y, sample_weight, y_error)
+        agreed = self._agreement(X, y, weights, n, Deadline(seconds)) if n else None
+        return reports.report_on(self, X, y, target, agreed)
+
+    def _rows(self, X, y, sample_weight, y_error) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The rows that count, in the columns that were searched in, and their weights."""
+        check_is_fitted(self)
+        check_table(X, y)
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
+        X, y, weights = weighted(X, np.asarray(y, np.float64), sample_weight, y_error)
+        return np.ascontiguousarray(X[:, self._indices]), y, weights
+
+    def _agreement(
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, n: int, deadline: Deadline
+    ) -> Agreement:
+        table, floor = self.equations_, rounding_floor(y)
+        rows = [i for i in {0, *self.pareto_front_.index, *range(RIVALS)} if i < len(table)]
+        rivals = []
+        for i, row in table.iloc[rows].iterrows():
+            fitted_part = description_length(row.r2, len(y), 0, row.constants, floor)
+            fixed = row.description_length - fitted_part if math.isfinite(fitted_part) else 0.0
+            rivals.append(Rival(self._formulas[i], row.constants, fixed))
+        some = sample_of(X, y, SAMPLE, 0)
+        part = X[some], y[some], None if weights is None else weights[some]
+        chosen = chosen_again(rivals, *part, floor, self.selection, n, deadline)
+        return Agreement(self.formula_, Counter(table.equation[rows[i]] for i in chosen))
+
+    def _repr_html_inner(self) -> str:
+        return self._with_formula(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **options) -> dict[str, str]:
+        """scikit-learn's display, below the formula if there is one."""
+        shown = super()._repr_mimebundle_(**options)
+        return {
+            kind: self._with_formula(text) if kind == "text/html" else text for kind, text in shown.items()
+        }
+
+    def _with_formula(self, shown: str) -> str:
+        return f"{reports.equation(self)}{shown}" if hasattr(self, "formula_") else shown
 
     # -------------------------------------------------------------------------------------------------------------- exports
 
