@@ -58,10 +58,11 @@ def _fit(options: argparse.Namespace) -> int:
     try:
         print(
             measurements.find_formula(
-                options.file, options.target, options.columns, options.seconds, options.seed
+                options.file, options.target, options.columns, options.seconds, options.seed, options.html
             )
         )
-    except (ValueError, FileNotFoundError) as error:  # a table without a formula, a network that is missing
+    # a table without a formula, a network that is missing, a page that cannot be written
+    except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     return 0
@@ -151,6 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     fit.add_argument("--seconds", type=float, default=30.0, help="time for the search (default: 30)")
     fit.add_argument("--seed", type=int, default=0, help="another seed, another search (default: 0)")
+    fit.add_argument("--html", type=Path, metavar="FILE", help="write a report with pictures, too")
 
     publish = commands.add_parser(
         "publish", help="copy a finished network, or all tables, to outputs/reference, to be committed"

@@ -43,6 +43,7 @@ class Problem:
     X_fresh: np.ndarray | None = None
     y_fresh: np.ndarray | None = None
     floor: float | None = None  # share of y's variance that is mere rounding; None: as y's digits say
+    weights: np.ndarray | None = None  # (P,) of the points, above 0; None: all count the same
 
     def __post_init__(self) -> None:
         where = f"problem {self.name!r}: " if self.name else ""
@@ -61,6 +62,13 @@ class Problem:
             object.__setattr__(self, "floor", rounding_floor(y))
         if self.truth is not None:
             object.__setattr__(self, "truth", check(self.truth))
+        if self.weights is not None:
+            weights = np.array(self.weights, np.float64)
+            if weights.shape != y.shape or not (np.isfinite(weights) & (weights > 0)).all():
+                raise ProblemError(f"{where}weights are {len(y)} finite numbers above 0, one for each point")
+            if X.shape[1] == len(VARIABLES):  # √w needs a column (nsr.numbers.weighting)
+                raise ProblemError(f"{where}weighted points have at most {len(VARIABLES) - 1} variables")
+            object.__setattr__(self, "weights", weights)
 
     def __repr__(self) -> str:
         P, D = self.X.shape
@@ -69,6 +77,18 @@ class Problem:
     @property
     def n_variables(self) -> int:
         return self.X.shape[1]
+
+    def part(
+        self, rows: np.ndarray | slice = slice(None), n_columns: int | None = None, name: str | None = None
+    ) -> Problem:
+        """Some of the given points and the first columns."""
+        return Problem(
+            self.X[rows, :n_columns],
+            self.y[rows],
+            self.name if name is None else name,
+            floor=self.floor,
+            weights=None if self.weights is None else self.weights[rows],
+        )
 
     def stream(self, seed: int) -> np.random.Generator:
         """Random numbers that depend on the seed and on this problem alone, so that company never changes a

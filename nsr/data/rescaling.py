@@ -110,7 +110,8 @@ class Units:
             if problem.X_fresh is None
             else {"X_fresh": self.x(problem.X_fresh), "y_fresh": self.y(problem.y_fresh)}
         )
-        return Problem(self.x(problem.X), self.y(problem.y), problem.name, **fresh, floor=problem.floor)
+        X, y = self.x(problem.X), self.y(problem.y)
+        return Problem(X, y, problem.name, **fresh, floor=problem.floor, weights=problem.weights)
 
     def back(self, prefix: Prefix, constants: Constants) -> Valued:
         """A formula t = f(z) as y = g(x) in the user's units, with constants joined wherever they meet.

@@ -22,6 +22,7 @@ from nsr.numbers.interpreter import (
     run_tangents,
     stack_size,
 )
+from nsr.numbers.weighting import weighted_score
 
 __all__ = [
     "OPCODES",
@@ -74,8 +75,9 @@ def gradient(prefix: Prefix, X: np.ndarray, constants: Sequence[float]) -> tuple
     return stack[0].copy(), tangents.T.copy()
 
 
-def r2_score(y: np.ndarray, y_hat: np.ndarray) -> float:
-    """R² = 1 - Σ(y - ŷ)² / Σ(y - ȳ)², safe for values of any size; -inf if a prediction is not finite.
+def r2_score(y: np.ndarray, y_hat: np.ndarray, weights: np.ndarray | None = None) -> float:
+    """R² = 1 - Σ(y - ŷ)² / Σ(y - ȳ)², safe for values of any size; -inf if a prediction is not finite. With
+    weights (P,), both sums and the mean have them.
 
     A constant y has no variance to explain: 1 for a prediction that is equal up to rounding, else -inf.
 
@@ -86,7 +88,7 @@ def r2_score(y: np.ndarray, y_hat: np.ndarray) -> float:
     y, y_hat = np.array(y, np.float64).reshape(-1), np.array(y_hat, np.float64).reshape(-1)
     if y.size == 0 or not (np.isfinite(y).all() and np.isfinite(y_hat).all()):
         return -math.inf
-    return score(y, y_hat)
+    return score(y, y_hat) if weights is None else weighted_score(y, y_hat, weights)
 
 
 def _prepare(

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -28,8 +28,9 @@ from nsr.formulas.expressions import ExpressionError, Prefix
 from nsr.numbers.bfgs import fit_bfgs, normal_starts
 from nsr.numbers.compiling import COMPILE
 from nsr.numbers.initial_guesses import FACTOR, analyse, even_steps, new_stream, search
-from nsr.numbers.interpreter import as_columns, prepare_program, run, stack_size
+from nsr.numbers.interpreter import MUL, as_columns, prepare_program, run, stack_size
 from nsr.numbers.least_squares import UNDEFINED, copy, count, descend, new_task, project
+from nsr.numbers.weighting import roots, total, weighted_score
 
 Job = tuple[Prefix, np.ndarray, np.ndarray]
 Method = Literal["", "bfgs"]
@@ -80,8 +81,9 @@ def fit_constants(
     seed: int = 0,
     initial=None,
     method: Method = "",
+    weights: np.ndarray | None = None,
 ) -> Fit:
-    """Fit the constants of an expression to the points X (P, D), y (P,).
+    """Fit the constants of an expression to the points X (P, D), y (P,), with weights (P,) above 0 or without.
 
     The first start has every constant at its neutral value (1 for a factor, 0 for a summand); the others are
     found by a search; `initial`, one vector (K,) or several (I, K), adds starts in front. An expression has
@@ -95,7 +97,8 @@ def fit_constants(
     >>> [round(c, 6) for c in fit.constants], round(fit.r2, 9)
     ([2.5, -0.7], 1.0)
     """
-    return fit_many([(prefix, X, y)], starts, seed, None if initial is None else [initial], method=method)[0]
+    first = None if initial is None else [initial]
+    return fit_many([(prefix, X, y)], starts, seed, first, method=method, weights=[weights])[0]
 
 
 def fit_many(
@@ -105,25 +108,26 @@ def fit_many(
     initial: Sequence | None = None,
     threads: int | None = None,
     method: Method = "",
+    weights: Sequence[np.ndarray | None] | None = None,
 ) -> list[Fit]:
-    """Fit many expressions, each to its own points, on all cores; `initial` has one entry per job (None for
-    none).
+    """Fit many expressions, each to its own points, on all cores; `initial` and `weights` have one entry per
+    job (None for none).
 
     The answer for a job depends on the job, its starts and the seed, not on its neighbours nor on the number
     of threads.
     """
     refuse_unknown([method], METHODS, "fit", ValueError)
-    points: dict[tuple[int, int], tuple] = {}  # candidates of one problem share its points: prepare them once
+    points: dict[tuple, Points] = {}  # candidates of one problem share its points: prepare them once
     jobs, tasks = list(jobs), []
     for index, (prefix, X, y) in enumerate(jobs):
-        if (id(X), id(y)) not in points:
+        weighted = None if weights is None else weights[index]
+        key = id(X), id(y), id(weighted)
+        if key not in points:
             columns, y_row = as_columns(X), np.array(y, np.float64).reshape(-1)  # (D, P), (P,)
             if len(y_row) != columns.shape[1]:
                 raise ValueError(f"job {index}: X has {columns.shape[1]} points, y has {len(y_row)}")
-            points[id(X), id(y)] = columns, y_row, measures(y_row)
-        tasks.append(
-            (prefix, *points[id(X), id(y)], starts, seed, None if initial is None else initial[index], method)
-        )
+            points[key] = Points.of(columns, y_row, weighted)
+        tasks.append((prefix, points[key], starts, seed, None if initial is None else initial[index], method))
     threads = min(threads or _cores[0], len(tasks))
     if threads <= 1:
         return [_fit(*task) for task in tasks]
@@ -139,6 +143,35 @@ def fit_many(
     return fits
 
 
+class Points(NamedTuple):
+    """What is fitted to: columns (D, P), y (P,) and its `measures`; with weights a last column √w and √w·y."""
+
+    columns: np.ndarray
+    y: np.ndarray
+    measured: np.ndarray
+    weights: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, columns: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> Points:
+        if weights is None or not np.isfinite(y).all():
+            return cls(columns, y, measures(y))
+        weights = np.array(weights, np.float64)
+        root = roots(weights, y.size)
+        measured = measures(root * y)
+        measured[1] = total(y / measured[0], weights) or 1.0
+        return cls(np.vstack([columns, root]), root * y, measured, weights)
+
+    def outcome(self, program: np.ndarray, constants: np.ndarray) -> tuple[int, float, float]:
+        """Undefined points, R² and mean squared error of a program that is √w times an expression."""
+        undefined, r2, mse = outcome(program, constants, self.columns, self.y)
+        if self.weights is not None and not undefined:
+            root, expression = self.columns[-1], program[2:]
+            stack = np.empty((stack_size(expression), self.y.size))
+            run(expression, constants, self.columns, stack)
+            r2 = weighted_score(self.y / root, stack[0], self.weights)
+        return undefined, r2, mse
+
+
 def measures(y: np.ndarray) -> np.ndarray:
     """How to measure residuals: half the largest deviation of y, Σ of squared deviations in this unit, median
     of y, median deviation."""
@@ -152,21 +185,15 @@ def measures(y: np.ndarray) -> np.ndarray:
     return np.array([unit, total, middle, max(np.median(np.abs(y / 2 - middle / 2)) * 2, 1e-6 * unit)])
 
 
-def _fit(
-    prefix: Prefix,
-    columns: np.ndarray,
-    y: np.ndarray,
-    measured: np.ndarray,
-    starts: int,
-    seed: int,
-    initial,
-    method: Method,
-) -> Fit:
+def _fit(prefix: Prefix, points: Points, starts: int, seed: int, initial, method: Method) -> Fit:
     """One job in the reader's terms: compiled fit, then a score and a reason."""
+    columns, y, measured, weights = points
     try:
-        program, K = prepare_program(prefix, len(columns))
+        program, K = prepare_program(prefix, len(columns) - (weights is not None))
     except ExpressionError as error:
         return Fit((), -math.inf, math.inf, str(error))
+    if weights is not None:
+        program = np.concatenate([np.array([MUL, len(columns)]), program])
     neutral = (math.nan,) * K
     if y.size == 0:
         return Fit(neutral, -math.inf, math.inf, "there are no points")
@@ -182,12 +209,14 @@ def _fit(
     if method == "bfgs":
         begun = np.concatenate([first, normal_starts(program, K, seed % 2**63)])
         constants, evaluations = fit_bfgs(program, columns, y, begun)
-        undefined, r2, mse = outcome(program, constants, columns, y)
+        undefined, r2, mse = points.outcome(program, constants)
     else:
         begun = np.empty((max(starts + len(first), 1), K))
         constants, undefined, r2, mse, _, evaluations = fit_program(
             program, K, columns, y, measured, seed % 2**63, first, SEARCHED, ENOUGH, begun
         )
+        if weights is not None:
+            undefined, r2, mse = points.outcome(program, constants)
     found = tuple(constants.tolist())
     if undefined:
         why = f"undefined at {undefined} of {y.size} points"

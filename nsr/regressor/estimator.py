@@ -13,6 +13,7 @@ import numbers
 import re
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -28,12 +29,14 @@ from nsr.book.spelling import refuse_unknown
 from nsr.data.problems import Problem, rounding_floor
 from nsr.data.rescaling import Units
 from nsr.formulas.equivalence import canonical, template_of
-from nsr.formulas.expressions import CONSTANT, FULL, VARIABLES, Prefix, Valued
+from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Valued
 from nsr.formulas.notation import to_infix, to_latex, to_sympy
 from nsr.network.checkpoints import Trained, load, load_folder
 from nsr.network.devices import best_device
 from nsr.numbers.evaluation import evaluate
-from nsr.regressor import exports
+from nsr.numbers.weighting import deviation
+from nsr.regressor import exports, reports
+from nsr.regressor.agreement import Agreement, Rival, chosen_again
 from nsr.regressor.judging import (
     CLOSE,
     SAMPLE,
@@ -48,11 +51,13 @@ from nsr.regressor.judging import (
     sample_of,
 )
 from nsr.regressor.own_formulas import read_formula
-from nsr.regressor.tables import check_table, default_names, symbols_for
+from nsr.regressor.tables import check_table, default_names, symbols_for, weighted
+from nsr.regressor.ticker import Ticker
 from nsr.regressor.warming import warm_up
 from nsr.search import plain_forms
+from nsr.search.allowance import NAMES, Allowance
 from nsr.search.deadline import Deadline
-from nsr.search.engine import Budget, Strategy
+from nsr.search.engine import INTERRUPTED, Budget, Strategy
 from nsr.search.model_selection import by_length, description_length, pareto, price_of_a_constant, promising
 from nsr.search.oracle import NOISE, Candidate, Oracle
 from nsr.search.pruning import plainer, pruned
@@ -64,13 +69,13 @@ if TYPE_CHECKING:
     import sympy
     import torch
 
-FORBIDDABLE = [token for token in FULL.operators if token not in ("add", "sub", "mul")]
 DEFAULT_STRATEGY = "local"  # the best in our own comparison at equal candidates (chapters 10 and 11)
 # of strategies given by name; 5 for all others, as in that comparison
 BEAM_SIZES = {"beam": 50, "tpsr": 1, "gvs+tpsr": 1}
 # the first that is there
 NETWORKS = {"plain": ("laptop/full", "laptop/nesymres"), "gvs": ("laptop/full-gvs", "laptop/gvs")}
 LISTED = 100  # candidates in equations_: so many of the best fits and of the shortest descriptions
+RIVALS = 10  # shortest descriptions that `agreement` chooses among, besides the front
 PLAINER = 5  # of the latter are tried with fewer constants and functions
 EXACT = "a plain form fits exactly"
 SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
@@ -99,12 +104,16 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     start         formulas of your own, such as "a*length/(b + length)": they are fitted and judged like all
                   others, and the local search begins with them, too. Letters that name no column are
                   constants
+    operators     the only operators that an answer may use, such as ["add", "mul", "div", "sqrt"]; None: all
+                  that there are. A difference is a sum: "add" and "sub" come and go together
     forbid        operators that no answer may use, such as "tan" or "asin". The local search tries nothing with
                   them; what other strategies find with them is left out
+    must_use      columns, by name or number, that the answer has to have
     max_time      seconds for the whole fit, four fifths of them for the search; None: until the strategy ends
                   by itself. What has to be compiled at the first use on a machine is not counted
     random_state  a number makes the fit repeatable (as long as max_time is not what ends it)
-    verbose       show a line of progress during the search
+    verbose       show a line of progress during the search, with the best formula so far. Ctrl-C ends a search
+                  and keeps what it has
 
     After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, constants
     fitted, r2 on the rows given, novel = its template is not in the network's training set); `pareto_front_`,
@@ -133,7 +142,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         columns: str | Sequence = "forest",
         selection: str = "short",
         start: Sequence[str] = (),
+        operators: Sequence[str] | None = None,
         forbid: Sequence[str] = (),
+        must_use: Sequence = (),
         max_time: float | None = 30.0,
         random_state: Any = None,
         verbose: bool = False,
@@ -146,15 +157,22 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self.columns = columns
         self.selection = selection
         self.start = start
+        self.operators = operators
         self.forbid = forbid
+        self.must_use = must_use
         self.max_time = max_time
         self.random_state = random_state
         self.verbose = verbose
 
     # -------------------------------------------------------------------------------------------------------------- fitting
 
-    def fit(self, X, y) -> NSRegressor:
-        """Search for formulas of y (P,) in the columns of X (P, D)."""
+    def fit(self, X, y, sample_weight=None, *, y_error=None) -> NSRegressor:
+        """Search for formulas of y (P,) in the columns of X (P, D).
+
+        `sample_weight` (P,) says how much each row counts in every fit, in R² and in the choice; a row of
+        weight 0 is left out, and only ratios matter. `y_error` (P,) is the error of each y instead: the
+        weight 1/error².
+        """
         if y is None:
             raise ValueError(
                 "requires y to be passed, but the target y is None: fit(X, y) explains y by the columns of X."
@@ -162,7 +180,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         check_table(X, y)
         self._check_parameters()
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        y = np.asarray(y, np.float64)
+        X, y, weights = weighted(X, np.asarray(y, np.float64), sample_weight, y_error)
         seed = int(check_random_state(self.random_state).randint(2**31))
         strategy = (
             self.strategy if not isinstance(self.strategy, str) else _by_name(self.strategy, self.beam_size)
@@ -171,21 +189,35 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         warm_up(drawing="gvs" in strategy.name or "random" in strategy.name)
         deadline = Deadline(self.max_time)
         names = list(getattr(self, "feature_names_in_", default_names(X.shape[1])))
-        chosen = self._chosen(X, y, names, trained.vocabulary.n_variables, seed)
+        # √w takes the place of a column (nsr.numbers.weighting)
+        most = len(VARIABLES) - (weights is not None)
+        room = min(trained.vocabulary.n_variables, most)
+        needed = _numbers_of(self.must_use, names, "must_use")
+        chosen = self._chosen(X, y, weights, names, needed, room, most, seed)
         self.columns_ = [names[j] for j in chosen]
         symbols = symbols_for(names)
         self.symbols_ = [symbols[j] for j in chosen]
-        self._indices, self.y_mean_, self.weights_ = chosen, float(y.mean()), trained.name
+        self._indices, self.weights_ = chosen, trained.name
+        self.y_mean_ = float(y.mean() if weights is None else np.average(y, weights=weights))
         X = np.ascontiguousarray(X[:, chosen])
         given = [read_formula(text, self.symbols_) for text in self.start]
+        allowance = Allowance.of(self.operators, self.forbid, (VARIABLES[chosen.index(j)] for j in needed))
         started = time.perf_counter()
-        candidates, stopped = self._search(X, y, strategy, trained, seed, deadline, given)
+        candidates, stopped = self._search(X, y, weights, strategy, trained, seed, deadline, given, allowance)
         self.search_time_ = time.perf_counter() - started
-        self._tabulate(candidates, X, y, trained, deadline)
-        self.stopped_ = stopped
-        if "seconds" in stopped:
+        if not candidates:
+            raise ValueError(
+                "No formula was found that keeps to operators, forbid and must_use. Allow more, or give it more time."
+            )
+        try:
+            self._tabulate(candidates, X, y, trained, deadline, weights)
+        except KeyboardInterrupt:
+            deadline.interrupt(0.0)
+            self._tabulate(candidates, X, y, trained, deadline, weights)
+        self.stopped_ = INTERRUPTED if deadline.interrupted else stopped
+        if "seconds" in self.stopped_:
             self._warn_of_a_line(y)
-        if stopped == "interrupted":
+        if self.stopped_ == INTERRUPTED:
             warnings.warn(
                 f"The search was interrupted after {self.search_time_:.0f} seconds; the answer is the best formula until then.",
                 RuntimeWarning,
@@ -196,7 +228,12 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if self.selection not in ("short", "r2"):
             raise ValueError(f"selection is {self.selection!r}; choose 'short' or 'r2'.")
-        refuse_unknown(self.forbid, FORBIDDABLE, "operator", ValueError)
+        refuse_unknown([*self.forbid, *(self.operators or ())], NAMES, "operator", ValueError)
+        for name in ("start", "operators", "forbid", "must_use"):
+            if isinstance(getattr(self, name), str):
+                raise ValueError(
+                    f"{name} is {getattr(self, name)!r}; give a list: [{getattr(self, name)!r}]."
+                )
         for name, least in (("beam_size", 1), ("n_bags", 1), ("bag_size", 2)):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, numbers.Integral) and value >= least):
@@ -209,21 +246,30 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     def _weights_for(self, strategy: Strategy) -> str:
         return self.weights if self.weights != "auto" else default_weights(strategy)
 
-    def _chosen(self, X: np.ndarray, y: np.ndarray, names: list[str], room: int, seed: int) -> list[int]:
-        """Numbers of the columns that are searched in: first those that the network gets to see, in their
-        order, then those that only plain forms have room for."""
+    def _chosen(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        names: list[str],
+        needed: list[int],
+        room: int,
+        most: int,
+        seed: int,
+    ) -> list[int]:
+        """Numbers of the columns that are searched in: first those that the network gets to see (at most
+        `room`), in their order, then those that only plain forms have room for (`most` with the others)."""
+        if len(needed) > room:
+            raise ValueError(f"must_use: there are {len(needed)} columns, the network has {room} variables.")
         if not isinstance(self.columns, str):
-            missing = [
-                c for c in self.columns if c not in names and not (isinstance(c, int) and 0 <= c < len(names))
-            ]
-            if missing or not 1 <= len(self.columns) <= room:
-                wrong = (
-                    f"X has no column {missing[0]!r}"
-                    if missing
-                    else f"there are {len(self.columns)} columns, the network has {room} variables"
+            chosen = _numbers_of(self.columns, names, "columns")
+            if not 1 <= len(self.columns) <= room:
+                raise ValueError(
+                    f"columns: there are {len(self.columns)} columns, the network has {room} variables."
                 )
-                raise ValueError(f"columns: {wrong}.")
-            return sorted({names.index(c) if c in names else c for c in self.columns})
+            if set(needed) - set(chosen):
+                raise ValueError("must_use: a column that must be used has to be one of columns.")
+            return chosen
         if self.columns not in ("forest", "mutual_info"):
             raise ValueError(
                 f"columns is {self.columns!r}; choose 'forest', 'mutual_info' or a list of columns."
@@ -231,39 +277,50 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         if X.shape[1] <= room:
             return list(range(X.shape[1]))
         rows = sample_of(X, y, SAMPLE, seed)
-        importance = column_importance(X[rows], y[rows], self.columns, seed)
+        some = None if weights is None else weights[rows]
+        importance = column_importance(X[rows], y[rows], self.columns, seed, some)
+        importance[needed] = np.inf
         order = np.argsort(-importance, kind="stable").tolist()
-        return sorted(order[:room]) + sorted(order[room : len(VARIABLES)])
+        return sorted(order[:room]) + sorted(order[room:most])
 
     def _search(
         self,
         X: np.ndarray,
         y: np.ndarray,
+        weights: np.ndarray | None,
         strategy: Strategy,
         trained: Trained,
         seed: int,
         deadline: Deadline,
         given: list[Valued],
+        allowance: Allowance,
     ) -> tuple[list[Found], str]:
         """All candidates, with two yardsticks among them (a constant and a straight line), and why the search
         ended early."""
         units, rows = Units.of(X, y), sample_of(X, y, max(SAMPLE, self.n_bags * self.bag_size), seed)
-        own = Problem(X[rows], y[rows], name="data", floor=rounding_floor(y))  # in the user's units
+        floor, given_weights = rounding_floor(y), None if weights is None else weights[rows]
+        own = Problem(X[rows], y[rows], "data", floor=floor, weights=given_weights)  # in the user's units
         whole = units.problem(own)
         problem, room = whole, trained.vocabulary.n_variables
         if room < X.shape[1]:  # the network cannot see all columns
-            problem = Problem(whole.X[:, :room], whole.y, whole.name, floor=whole.floor)
-        oracle, plain = Oracle(problem), _plain_forms(own, problem, units, deadline)
-        plain = [one for one in (*_fitted_here(given, own), *plain) if self._allows(one.prefix)]
+            problem = whole.part(n_columns=room)
+        plain = deadline.unless_interrupted(
+            lambda: [*_fitted_here(given, own), *_plain_forms(own, problem, units, deadline)], []
+        )
+        plain = [one for one in plain if allowance.admits(one.prefix)]
         yardsticks = Oracle(whole).verify([("C",), _line(X.shape[1])], note="yardstick")
-        if any(1.0 - one.candidate.r2 <= NOISE for one in plain):
-            return [*(Found(c, *units.back(c.prefix, c.constants)) for c in yardsticks), *plain], EXACT
+        exact = any(1.0 - one.candidate.r2 <= NOISE for one in plain)
+        if exact or deadline.interrupted:
+            found = [Found(c, *units.back(c.prefix, c.constants)) for c in yardsticks]
+            return [*(one for one in found if allowance.admits(one.prefix)), *plain], EXACT if exact else ""
         if isinstance(strategy, LocalSearch):
             first = dict.fromkeys(template_of(one.candidate.prefix) for one in plain)
-            strategy = replace(
-                strategy, first=(*strategy.first, *first), forbid=(*strategy.forbid, *self.forbid)
-            )
+            forbidden = (*strategy.forbid, *sorted(allowance.forbidden))
+            strategy = replace(strategy, first=(*strategy.first, *first), forbid=forbidden)
         budget = None if self.max_time is None else Budget(seconds=max(1e-9, SEARCH_SHARE * deadline.left))
+        ticker = Ticker(
+            lambda c: self._named(to_infix(*_printable(units.back(c.prefix, c.constants)), digits=4))
+        )
         (result,) = solve_bagged(
             [problem],
             strategy,
@@ -273,32 +330,36 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             rescale=False,
             budget=budget,
             seed=seed,
-            progress="searching" if self.verbose else None,
+            watch=ticker if self.verbose else None,
             deadline=deadline,
         )
-        listed = [c for c in result.candidates if self._allows(c.prefix)]
+        ticker.end()
+        listed = [c for c in result.candidates if allowance.admits(c.prefix)]
         listed = promising(listed, LISTED, len(own.y), problem.floor)
-        shorter = [
-            plainer(c, oracle, deadline) for c in by_length(listed, len(own.y), problem.floor)[:PLAINER]
-        ]
+        oracle, shortest = Oracle(problem), by_length(listed, len(own.y), problem.floor)[:PLAINER]
+        shorter = deadline.unless_interrupted(lambda: [plainer(c, oracle, deadline) for c in shortest], [])
         candidates = list({c.prefix: c for c in [*yardsticks, *listed, *shorter] if c.valid}.values())
         found = [Found(c, *units.back(c.prefix, c.constants)) for c in candidates]
-        found += [Found(c, c.prefix, c.constants) for c in _in_own_units(units, candidates, own, deadline)]
-        return [*plain, *(one for one in found if self._allows(one.prefix))], result.stopped
-
-    def _allows(self, prefix: Prefix) -> bool:
-        return not set(prefix) & set(self.forbid)
+        shorter = deadline.unless_interrupted(lambda: _in_own_units(units, candidates, own, deadline), [])
+        found += [Found(c, c.prefix, c.constants) for c in shorter]
+        return [*plain, *(one for one in found if allowance.admits(one.prefix))], result.stopped
 
     def _tabulate(
-        self, found: list[Found], X: np.ndarray, y: np.ndarray, trained: Trained, deadline: Deadline
+        self,
+        found: list[Found],
+        X: np.ndarray,
+        y: np.ndarray,
+        trained: Trained,
+        deadline: Deadline,
+        weights: np.ndarray | None = None,
     ) -> None:
         """Everything about the candidates, in the user's units, the answer first."""
         rows, floor, spread = [], rounding_floor(y), float(np.ptp(y))
         chosen = sample_of(X, y, SAMPLE, 0)
         some = X[chosen]
-        for (c, prefix, constants), r2 in judged(found, X, y, self.selection, deadline):
+        for (c, prefix, constants), r2 in judged(found, X, y, self.selection, deadline, weights):
             if r2 > -np.inf:
-                noise = math.sqrt(max(0.0, 1.0 - r2)) * float(y.std())
+                noise = math.sqrt(max(0.0, 1.0 - r2)) * deviation(y, weights)
                 constants = rounded(constants, digits_for(prefix, constants, some, UNTOLD * noise))
                 searched, digits = c.note != "yardstick", digits_for(prefix, constants, some, CLOSE * spread)
                 price = price_of_digits(prefix, constants, some, spread)
@@ -330,7 +391,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self._list(rows)
         prefix, constants = self._formulas[0]
         self.beyond_ = [(self.columns_[j], side) for j, side in beyond(prefix, constants, some)]
-        wide = half_widths(prefix, constants, some, y[chosen] - evaluate(prefix, some, constants))
+        residual = y[chosen] - evaluate(prefix, some, constants)
+        wide = half_widths(prefix, constants, some, residual, None if weights is None else weights[chosen])
         self.half_widths_ = (wide * math.sqrt(len(some) / len(y))).tolist()
 
     def _list(self, rows: list[dict]) -> None:
@@ -407,6 +469,62 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         prefix, constants = self._formula(row)
         return self._named(to_infix(prefix, constants or None, digits=digits))
 
+    # --------------------------------------------------------------------------------------------------- how sure, and why
+
+    def agreement(
+        self, X, y, sample_weight=None, *, y_error=None, n: int = 10, seconds: float | None = 10.0
+    ) -> Agreement:
+        """How often the answer's form is chosen again when a third of the rows that it was fitted to is left
+        out: in n resamples, or in as many as there are seconds for. Nothing is searched anew: the formulas on
+        the front and the ten shortest descriptions are fitted to each resample."""
+        return self._agreement(*self._rows(X, y, sample_weight, y_error), n, Deadline(seconds))
+
+    def report(
+        self, X, y, sample_weight=None, *, y_error=None, target: str = "", n: int = 10, seconds: float = 10.0
+    ) -> reports.Report:
+        """What is known about the answer, on the rows that it was fitted to, as a page for a notebook or, by
+        `.save("out.html")`, for a browser; n and seconds are those of `agreement`."""
+        target = target or str(getattr(y, "name", None) or "y")
+        X, y, weights = self._rows(X, y, sample_weight, y_error)
+        agreed = self._agreement(X, y, weights, n, Deadline(seconds)) if n else None
+        return reports.report_on(self, X, y, target, agreed)
+
+    def _rows(self, X, y, sample_weight, y_error) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The rows that count, in the columns that were searched in, and their weights."""
+        check_is_fitted(self)
+        check_table(X, y)
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
+        X, y, weights = weighted(X, np.asarray(y, np.float64), sample_weight, y_error)
+        return np.ascontiguousarray(X[:, self._indices]), y, weights
+
+    def _agreement(
+        self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, n: int, deadline: Deadline
+    ) -> Agreement:
+        table, floor = self.equations_, rounding_floor(y)
+        rows = [i for i in {0, *self.pareto_front_.index, *range(RIVALS)} if i < len(table)]
+        rivals = []
+        for i, row in table.iloc[rows].iterrows():
+            fitted_part = description_length(row.r2, len(y), 0, row.constants, floor)
+            fixed = row.description_length - fitted_part if math.isfinite(fitted_part) else 0.0
+            rivals.append(Rival(self._formulas[i], row.constants, fixed))
+        some = sample_of(X, y, SAMPLE, 0)
+        part = X[some], y[some], None if weights is None else weights[some]
+        chosen = chosen_again(rivals, *part, floor, self.selection, n, deadline)
+        return Agreement(self.formula_, Counter(table.equation[rows[i]] for i in chosen))
+
+    def _repr_html_inner(self) -> str:
+        return self._with_formula(super()._repr_html_inner())
+
+    def _repr_mimebundle_(self, **options) -> dict[str, str]:
+        """scikit-learn's display, below the formula if there is one."""
+        shown = super()._repr_mimebundle_(**options)
+        return {
+            kind: self._with_formula(text) if kind == "text/html" else text for kind, text in shown.items()
+        }
+
+    def _with_formula(self, shown: str) -> str:
+        return f"{reports.equation(self)}{shown}" if hasattr(self, "formula_") else shown
+
     # -------------------------------------------------------------------------------------------------------------- exports
 
     def to_numpy(self, row: int = 0) -> Callable[[np.ndarray], np.ndarray]:
@@ -428,7 +546,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         given = self.get_params(deep=False)
         given["strategy"] = getattr(self.strategy, "name", self.strategy)
-        given |= {name: list(given[name]) for name in ("start", "forbid")}
+        given |= {name: list(given[name]) for name in ("start", "forbid", "must_use")}
+        given["operators"] = None if self.operators is None else list(self.operators)
         given["columns"] = self.columns if isinstance(self.columns, str) else list(self.columns)
         given["random_state"] = self.random_state if isinstance(self.random_state, int) else None
         about = {name: getattr(self, name) for name in _KEPT}
@@ -456,6 +575,20 @@ class NSRegressor(RegressorMixin, BaseEstimator):
 
     def _named(self, infix: str) -> str:
         return re.sub(r"\bx(\d+)\b", lambda match: self.symbols_[int(match[1]) - 1], infix)
+
+
+def _numbers_of(columns: Sequence, names: list[str], option: str) -> list[int]:
+    """Columns given by name or number, as numbers in their order."""
+    for c in columns:
+        if c not in names and not (isinstance(c, int) and 0 <= c < len(names)):
+            raise ValueError(f"{option}: X has no column {c!r}.")
+    return sorted({names.index(c) if c in names else c for c in columns})
+
+
+def _printable(formula: Valued) -> tuple[Prefix, tuple[float, ...] | None]:
+    """A formula and its constants, or None for them where one is not finite."""
+    prefix, constants = formula
+    return prefix, constants if constants and np.isfinite(constants).all() else None
 
 
 def _plain_forms(own: Problem, problem: Problem, units: Units, deadline: Deadline) -> list[Found]:
@@ -522,8 +655,11 @@ def _latex_name(symbol: str) -> str:
     return symbol if len(symbol) == 1 else r"\mathrm{" + symbol.replace("_", r"\_") + "}"
 
 
-def column_importance(X: np.ndarray, y: np.ndarray, criterion: str, seed: int) -> np.ndarray:
-    """How much each column of X (P, D) says about y: (D,), see `NSRegressor`'s `columns`."""
+def column_importance(
+    X: np.ndarray, y: np.ndarray, criterion: str, seed: int, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """How much each column of X (P, D) says about y: (D,), see `NSRegressor`'s `columns`. Mutual information
+    knows no weights."""
     if criterion == "mutual_info":
         from sklearn.feature_selection import mutual_info_regression
 
@@ -534,7 +670,7 @@ def column_importance(X: np.ndarray, y: np.ndarray, criterion: str, seed: int) -
     X = X / np.where(largest > 1e30, largest, 1.0)  # trees compute in 32 bits
     return (
         ExtraTreesRegressor(100, min_samples_leaf=max(1, len(y) // 100), random_state=seed)
-        .fit(X, y)
+        .fit(X, y, weights)
         .feature_importances_
     )
 

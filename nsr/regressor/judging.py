@@ -13,6 +13,7 @@ from nsr.data.problems import rounding_floor
 from nsr.data.rescaling import Units
 from nsr.formulas.expressions import Prefix
 from nsr.numbers.evaluation import evaluate, fit_constants, gradient, r2_score
+from nsr.numbers.weighting import roots
 from nsr.search.deadline import Deadline
 from nsr.search.model_selection import description_length
 from nsr.search.oracle import NOISE, Candidate
@@ -54,15 +55,20 @@ def sample_of(X: np.ndarray, y: np.ndarray, most: int, seed: int) -> np.ndarray 
 
 
 def judged(
-    found: list[Found], X: np.ndarray, y: np.ndarray, selection: str, deadline: Deadline
+    found: list[Found],
+    X: np.ndarray,
+    y: np.ndarray,
+    selection: str,
+    deadline: Deadline,
+    weights: np.ndarray | None = None,
 ) -> list[tuple[Found, float]]:
-    """The candidates with their R² on all rows X (P, D), y (P,).
+    """The candidates with their R² on all rows X (P, D), y (P,), with weights (P,) or without.
 
     Those of a long table, which were fitted to a sample, are judged from the most promising one on, as long
     as there is time, and the best are fitted to all rows.
     """
     if len(y) <= SAMPLE:
-        return [(one, _r2(one, X, y)) for one in found]
+        return [(one, _r2(one, X, y, weights)) for one in found]
     floor = rounding_floor(y)
 
     def key(one: Found, r2: float) -> tuple:
@@ -76,20 +82,20 @@ def judged(
     )
     for one in promising:
         if len(done) < FINALISTS or not deadline.passed:
-            done.append((one, _r2(one, X, y)))
+            done.append((one, _r2(one, X, y, weights)))
     done.sort(key=lambda pair: key(*pair))
     for i, (one, r2) in enumerate(done[:FINALISTS]):
         if one.constants and r2 > -np.inf and 1.0 - r2 > NOISE and (i == 0 or not deadline.passed):
-            fit = fit_constants(one.prefix, X, y, starts=0, initial=one.constants)
+            fit = fit_constants(one.prefix, X, y, starts=0, initial=one.constants, weights=weights)
             if fit.r2 > r2:
                 tidied = Units.same(X.shape[1]).back(one.prefix, fit.constants)
                 done[i] = Found(one.candidate, *tidied), fit.r2
     return done
 
 
-def _r2(one: Found, X: np.ndarray, y: np.ndarray) -> float:
+def _r2(one: Found, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
     finite = np.isfinite(one.constants).all()
-    return r2_score(y, evaluate(one.prefix, X, one.constants)) if finite else -np.inf
+    return r2_score(y, evaluate(one.prefix, X, one.constants), weights) if finite else -np.inf
 
 
 def digits_for(prefix: Prefix, constants: Sequence[float], X: np.ndarray, close: float) -> int | None:
@@ -128,10 +134,15 @@ def price_of_digits(prefix: Prefix, constants: Sequence[float], X: np.ndarray, s
 
 
 def half_widths(
-    prefix: Prefix, constants: Sequence[float], X: np.ndarray, residual: np.ndarray
+    prefix: Prefix,
+    constants: Sequence[float],
+    X: np.ndarray,
+    residual: np.ndarray,
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Half the 95 % intervals (K,) of fitted constants, t · s · √diag (JᵀJ)⁻¹: if the form is right, the errors
-    of y are independent and of one size, and the formula is linear in its constants over the interval.
+    of y are independent and of one size (with weights (P,): of sizes as 1/√w), and the formula is linear in
+    its constants over the interval.
 
     `residual` (P,) is y minus the formula at X (P, D).
     """
@@ -140,7 +151,8 @@ def half_widths(
     P, K = len(residual), len(constants)
     if not 0 < K < P:
         return np.full(K, np.inf)
-    J = gradient(prefix, X, constants)[1]  # (P, K)
+    root = roots(weights, P)
+    J, residual = gradient(prefix, X, constants)[1] * root[:, None], residual * root  # (P, K), (P,)
     scale = np.linalg.norm(J, axis=0)
     scale[~(scale > 0)] = 1.0
     inverse = np.linalg.pinv((J / scale).T @ (J / scale), rcond=1e-14, hermitian=True)

@@ -179,9 +179,14 @@ def report(model: NSRegressor, target: str, X: pd.DataFrame, y: pd.Series) -> st
 
 
 def find_formula(
-    path: Path | str, target: str, columns: Sequence[str] = (), seconds: float = 30.0, seed: int = 0
+    path: Path | str,
+    target: str,
+    columns: Sequence[str] = (),
+    seconds: float = 30.0,
+    seed: int = 0,
+    page: Path | str | None = None,
 ) -> str:
-    """Read, search, report."""
+    """Read, search, report, and write the report as a page, too, if one is wanted."""
     from nsr.regressor.estimator import NSRegressor  # late: it brings torch along
 
     X, y, notes = split(read_measurements(path), target, columns)
@@ -189,4 +194,5 @@ def find_formula(
         raise TableError(f"{seconds:g} seconds are no time to search.")
     model = NSRegressor(max_time=seconds, random_state=seed, verbose=True).fit(X, y)
     used = [f"searched in: {', '.join(model.columns_)}"] if len(model.columns_) < X.shape[1] else []
-    return "\n".join([*notes, *used, report(model, target, X, y)])
+    written = [] if page is None else ["", f"Written: {model.report(X, y, target=target).save(page)}"]
+    return "\n".join([*notes, *used, report(model, target, X, y), *written])

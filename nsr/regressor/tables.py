@@ -4,6 +4,7 @@ anything is fitted."""
 from __future__ import annotations
 
 import keyword
+import numbers
 import re
 import sys
 from collections import Counter
@@ -137,6 +138,52 @@ def _check_target(y: Any, rows: int) -> None:
                 f"y goes from {flat.min():g} to {flat.max():g}: too {'large' if np.abs(flat).max() > 1 else 'close'} to be squared in "
                 "64 bits. Measure it in another unit, for instance y / 1e100."
             )
+
+
+def weighted(
+    X: np.ndarray, y: np.ndarray, sample_weight: Any, y_error: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The rows that count, and their weights (P,); None for these if all count the same."""
+    weights = weights_of(sample_weight, y_error, len(y))
+    if weights is None:
+        return X, y, None
+    counts = weights > 0
+    if not counts.all():
+        X, y, weights = X[counts], y[counts], weights[counts]
+        check_table(X, y)
+    return X, y, None if (weights == weights[0]).all() else weights
+
+
+def weights_of(sample_weight: Any, y_error: Any, rows: int) -> np.ndarray | None:
+    """The weight of each row (P,), perhaps 0: as given, or 1/error², up to a factor. None if nothing is given.
+
+    >>> weights_of(None, [1.0, 2.0], 2).tolist(), weights_of(None, None, 2)
+    ([1.0, 0.25], None)
+    """
+    if sample_weight is not None and y_error is not None:
+        raise TableError("Give sample_weight or y_error, not both: an error e is the weight 1/e².")
+    what, given = ("y_error", y_error) if sample_weight is None else ("sample_weight", sample_weight)
+    if given is None or isinstance(given, numbers.Real):
+        return None  # nothing, or one number for all rows
+    _check_mask(what, given)
+    try:
+        values = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise TableError(f"{what} holds something that is no number.") from None
+    if values.shape != (rows,):
+        shape = f"{len(values)} values" if values.ndim == 1 else f"the shape {values.shape}"
+        raise TableError(f"{what} has {shape}, X has {rows} rows: give one number for each row.")
+    fine = values > 0 if what == "y_error" else (values >= 0) & np.isfinite(values)
+    if not fine.all():
+        n, first = int((~fine).sum()), int(np.flatnonzero(~fine)[0]) + 1
+        allowed = "an error is above 0" if what == "y_error" else "a weight is a number from 0 on"
+        raise TableError(
+            f"{what} has {n} value{'s' * (n > 1)} that cannot be, first {values[first - 1]:g} in row {first} of {rows}: {allowed}."
+        )
+    least = values.min()
+    if least == np.inf or values.max() == 0:
+        raise TableError(f"By {what} no row counts at all: every weight is zero.")
+    return (least / values) ** 2 if what == "y_error" else values / values.max()
 
 
 def _constant(values: np.ndarray) -> bool:

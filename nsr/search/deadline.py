@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import TypeVar
+
+Work = TypeVar("Work")
+SHORTLY = 2.0  # seconds that an interrupted search has for its end
 
 
 class Deadline:
@@ -17,6 +21,7 @@ class Deadline:
     def __init__(self, seconds: float | None = None, clock: Callable[[], float] | None = None) -> None:
         self._clock = clock or time.perf_counter
         self._end = math.inf if seconds is None else self._clock() + seconds
+        self.interrupted = False
 
     @property
     def left(self) -> float:
@@ -26,3 +31,20 @@ class Deadline:
     @property
     def passed(self) -> bool:
         return self.left <= 0.0
+
+    def interrupt(self, seconds: float = SHORTLY) -> None:
+        """Somebody pressed Ctrl-C: what there is by now is to be judged shortly."""
+        self.interrupted, self._end = True, min(self._end, self._clock() + seconds)
+
+    def unless_interrupted(self, work: Callable[[], Work], otherwise: Work) -> Work:
+        """What the work comes to, or something else after Ctrl-C.
+
+        >>> deadline = Deadline(None)
+        >>> deadline.unless_interrupted(lambda: 3, 0), deadline.interrupted
+        (3, False)
+        """
+        try:
+            return work()
+        except KeyboardInterrupt:
+            self.interrupt()
+            return otherwise

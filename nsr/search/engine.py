@@ -14,7 +14,7 @@ network and every core.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, Protocol
 
@@ -34,6 +34,8 @@ from nsr.search.result import Result
 
 Request = NextTokens | Complete | Verify
 Search = Generator[Request | list[Request], Any, Candidate | None]
+Watch = Callable[[list[Oracle]], None]  # is shown the oracles of all searches now and then
+INTERRUPTED = "interrupted"
 
 
 class Model(Protocol):
@@ -192,13 +194,14 @@ def solve_all(
     fit: Method = "",
     seed: int = 0,
     progress: str | None = None,
+    watch: Watch | None = None,
     reference: Any = None,
 ) -> list[Result]:
     """Search all problems together; each gets the answer that it would get alone.
 
     `strategy` is an object, or a name of nsr.search.strategies.names. `budget` limits each problem.
     `fit="bfgs"` fits constants as the published systems do. `progress` is the label of a progress line (None:
-    silent). `reference` is
+    silent); `watch` is called after every pass of the network and every batch of fits. `reference` is
     the training set that the result tables measure novelty against (`nsr.evidence.novelty.TrainingSet`).
     Ctrl-C ends all searches and returns the best so far.
     """
@@ -217,7 +220,7 @@ def solve_all(
         oracle = Oracle(problem, fit)
         view = View(problem, model.vocabulary, model.network.config.positions, oracle)
         runs.append(_Running(i, oracle, Dialogue(strategy.search(view, problem.stream(seed)))))
-    finished = _run(runs, model, budget or Budget())
+    finished = _run(runs, model, budget or Budget(), watch)
     if progress is not None:
         count = lambda: f"{sum(run.oracle.n_candidates for run in runs):,} candidates"
         finished = show_progress(finished, total=len(runs), label=progress, note=count)
@@ -227,7 +230,7 @@ def solve_all(
     except KeyboardInterrupt:
         for run in runs:
             if not run.over:
-                run.stopped = "interrupted"
+                run.stopped = INTERRUPTED
                 run.finish()
     size = getattr(strategy, "beam_size", None)
     return [
@@ -235,13 +238,15 @@ def solve_all(
     ]
 
 
-def _run(runs: list[_Running], model: Model, budget: Budget) -> Iterator[int]:
+def _run(runs: list[_Running], model: Model, budget: Budget, watch: Watch | None) -> Iterator[int]:
     """Advance all searches to their ends; yields the index of each problem that is done."""
     memories = Memories(model.network, model.vocabulary)
     fresh, going = runs, runs
     while going:
         for run in fresh:
             run.advance(budget)
+        if watch is not None:
+            watch([run.oracle for run in runs])
         for run in going:
             if run.over:
                 yield run.index

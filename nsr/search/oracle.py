@@ -221,7 +221,13 @@ def _fit_new(tasks: Iterable[_Task]) -> None:
         alike.setdefault((task.oracle.fit, task.request.starts), []).append(task)
     for (method, starts), group in alike.items():
         triples = [(task.prefix, task.oracle.problem.X, task.oracle.problem.y) for task in group]
-        fits = fit_many(triples, starts=starts, initial=[task.initial for task in group], method=method)
+        fits = fit_many(
+            triples,
+            starts=starts,
+            initial=[task.initial for task in group],
+            method=method,
+            weights=[task.oracle.problem.weights for task in group],
+        )
         for task, fit in zip(group, fits):
             task.remember(fit)
             task.oracle.n_fits += 1

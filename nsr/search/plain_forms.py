@@ -38,6 +38,8 @@ from nsr.formulas.expressions import (
 from nsr.formulas.parsing import power
 from nsr.numbers.evaluation import evaluate
 from nsr.numbers.simplification import simplify
+from nsr.numbers.weighting import roots
+from nsr.numbers.weighting import total as total_of
 from nsr.search.deadline import Deadline
 from nsr.search.model_selection import by_length
 from nsr.search.oracle import Candidate, Oracle
@@ -95,14 +97,12 @@ class Sum(NamedTuple):
         return sum(2 + term.size for _, term in self.parts)
 
 
-def fitted(
-    problem: Problem, forms: Callable[[np.ndarray, np.ndarray], list[Valued]], deadline: Deadline
-) -> list[Candidate]:
+def fitted(problem: Problem, forms: Callable[..., list[Valued]], deadline: Deadline) -> list[Candidate]:
     """The forms with the shortest descriptions, and the plainest of them: chosen on some rows, then fitted to
     all."""
-    some = Oracle(bags_of(problem, 1, ROWS, problem.stream(0))[0])
-    best, oracle = _verified(some, forms(some.problem.X, some.problem.y)), Oracle(problem)
-    best = by_length(best, len(some.problem.y), problem.floor)[:FITTED]
+    bag = bags_of(problem, 1, ROWS, problem.stream(0))[0]
+    best, oracle = _verified(Oracle(bag), forms(bag.X, bag.y, bag.weights)), Oracle(problem)
+    best = by_length(best, len(bag.y), problem.floor)[:FITTED]
     if not best or deadline.passed:
         return []
     best = _verified(oracle, [(c.prefix, c.constants) for c in best])
@@ -233,9 +233,9 @@ class Target(NamedTuple):
         return c.tolist(), left
 
 
-def targets_of(y: np.ndarray) -> list[Target]:
+def targets_of(y: np.ndarray, weights: np.ndarray | None = None) -> list[Target]:
     """Every g that y allows."""
-    total = float(np.sum((y - y.mean()) ** 2))
+    total, root = total_of(y, weights), roots(weights, len(y))
     targets = [("y", np.ones(len(y)), y)]
     if (y > 0).all():
         targets += [("inv", y * y, y), ("sqrt", 0.5 / y, y / 2), ("inv sqrt", y**3 / 2, y / 2)]
@@ -243,13 +243,13 @@ def targets_of(y: np.ndarray) -> list[Target]:
     if np.ptp(y) < 30 and np.abs(y).max() < 300:
         targets.append(("log", np.exp(y.min() - y), np.full(len(y), math.exp(y.min()))))
     return [
-        Target(name, weights, goal, total)
-        for name, weights, goal in targets
-        if np.isfinite(weights).all() and np.isfinite(goal).all() and weights.any()
+        Target(name, root * slope, root * goal, total)
+        for name, slope, goal in targets
+        if np.isfinite(slope).all() and np.isfinite(goal).all() and slope.any()
     ]
 
 
-def linear_forms(X: np.ndarray, y: np.ndarray) -> list[Valued]:
+def linear_forms(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[Valued]:
     """Formulas for y (P,) in the columns of X (P, D), with their constants, by least squares.
 
     >>> from nsr.formulas.notation import to_infix
@@ -258,11 +258,11 @@ def linear_forms(X: np.ndarray, y: np.ndarray) -> list[Valued]:
     'x1*x2/(x2 + x1)'
     """
     if (y < 0).all():
-        return [simplify(*join("mul", number(-1.0), valued)) for valued in linear_forms(X, -y)]
+        return [simplify(*join("mul", number(-1.0), valued)) for valued in linear_forms(X, -y, weights)]
     with np.errstate(all="ignore"):
-        found = [*power_laws(X, y), *polynomials(X, y)]
+        found = [*power_laws(X, y, weights), *polynomials(X, y, weights)]
         if not any(one.left <= EXACT and len(one.parts) <= MOST_TERMS for one in found):
-            found += sums(X, y)
+            found += sums(X, y, weights)
     # a token costs 3 nats (nsr.search.model_selection)
     found.sort(key=lambda one: len(y) / 2 * math.log(max(one.left, EXACT)) + 3.0 * one.size)
     formulas: dict[Prefix, Constants] = {}
@@ -272,7 +272,7 @@ def linear_forms(X: np.ndarray, y: np.ndarray) -> list[Valued]:
     return list(formulas.items())
 
 
-def sums(X: np.ndarray, y: np.ndarray) -> list[Sum]:
+def sums(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[Sum]:
     """The best sums of a few terms for every g, long ones for the most promising."""
     most = min(MOST_TERMS, (len(y) - 5) // 3)
     if most < 1:
@@ -283,7 +283,7 @@ def sums(X: np.ndarray, y: np.ndarray) -> list[Sum]:
     terms, Z = [term for term, use in zip(terms, usable) if use], Z[usable]
     if not terms:
         return []
-    screens = [_Screen(target, terms, Z, most) for target in targets_of(y)]
+    screens = [_Screen(target, terms, Z, most) for target in targets_of(y, weights)]
     for n in range(2, most):
         if min(screen.left for screen in screens) > EXACT:
             for screen in sorted(screens, key=lambda screen: screen.left)[: None if n == 2 else PROMISING]:
@@ -367,11 +367,11 @@ def _largest(values: np.ndarray, n: int) -> np.ndarray:
     return np.argpartition(-values, n)[:n] if len(values) > n else np.arange(len(values))
 
 
-def polynomials(X: np.ndarray, y: np.ndarray) -> Iterator[Sum]:
+def polynomials(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> Iterator[Sum]:
     """g(y) as a polynomial of all columns that vary, without its small terms, where that leaves nothing to
     explain; of the lowest degree."""
     columns = [j for j in range(X.shape[1]) if np.ptp(X[:, j]) > 0]
-    size, targets = np.abs(X).max(0), targets_of(y)
+    size, targets = np.abs(X).max(0), targets_of(y, weights)
     for degree in range(2, 7):
         if math.comb(len(columns) + degree, degree) > min(MONOMIALS, len(y) - 10):
             return
@@ -412,10 +412,10 @@ def _monomial(columns: Sequence[int], exponents: Sequence[int]) -> Term:
     return Term(tuple(sorted(powers)))
 
 
-def power_laws(X: np.ndarray, y: np.ndarray) -> Iterator[Sum]:
+def power_laws(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> Iterator[Sum]:
     """y = c · ∏ xⁿ over all columns, by linear regression of logarithms, and without the columns whose
     exponents are close to 0."""
-    target = next((target for target in targets_of(y) if target.name == "exp"), None)
+    target = next((target for target in targets_of(y, weights) if target.name == "exp"), None)
     columns = [j for j in range(X.shape[1]) if (X[:, j] > 0).all() and np.ptp(X[:, j]) > 0]
     while target and columns and len(y) > len(columns) + 5:
         A = np.column_stack([np.ones(len(y)), np.log(X[:, columns])]) * target.weights[:, None]
@@ -570,7 +570,7 @@ _OF_TWO = """
 """.strip().split("\n")
 
 
-def curved_forms(X: np.ndarray, y: np.ndarray) -> list[Valued]:
+def curved_forms(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[Valued]:
     """Templates with constants inside functions, in each column that varies, and in each two or three of
     them; the constants have no values yet.
 

@@ -22,6 +22,7 @@ from nsr.formulas.editing import edits
 from nsr.formulas.expressions import CONSTANT, Prefix, spans
 from nsr.numbers.evaluation import gradient
 from nsr.numbers.simplification import ODD, QUARTER, Valued, simplify
+from nsr.numbers.weighting import roots, total
 from nsr.search.deadline import Deadline
 from nsr.search.dialogue import Dialogue
 from nsr.search.disguises import limits
@@ -109,9 +110,10 @@ class _Linearised:
 
     def __init__(self, candidate: Candidate, problem: Problem) -> None:
         self.constants = np.array(candidate.constants, dtype=float)  # (K,)
-        K, total = len(self.constants), float(np.sum((problem.y - problem.y.mean()) ** 2))
+        K, weights = len(self.constants), problem.weights
         J = gradient(candidate.prefix, problem.X, candidate.constants)[1]  # (P, K)
-        J = np.where(np.abs(J) < 1e150, J, 0.0) / math.sqrt(total)
+        J = np.where(np.abs(J) < 1e150, J, 0.0) / math.sqrt(total(problem.y, weights))
+        J *= roots(weights, len(J))[:, None]
         self.scale = np.sqrt((J * J).sum(0))  # (K,)
         self.scale[self.scale == 0] = 1.0
         A = (J / self.scale).T @ (J / self.scale)  # (K, K)

@@ -18,7 +18,7 @@ from nsr.data.problems import Problem
 from nsr.data.rescaling import Units
 from nsr.numbers.fitting import Method
 from nsr.search.deadline import Deadline
-from nsr.search.engine import Budget, Model, Strategy, solve_all
+from nsr.search.engine import INTERRUPTED, Budget, Model, Strategy, Watch, solve_all
 from nsr.search.model_selection import description_length, promising
 from nsr.search.oracle import Oracle, Verify, verify_all
 from nsr.search.result import Result
@@ -46,9 +46,7 @@ def bags_of(problem: Problem, n_bags: int, bag_size: int, rng: np.random.Generat
         rows = np.sort(rng.choice(P, size, replace=False))
         if np.ptp(problem.y[rows]) == 0:  # a bag needs two values of y: take one point of each end in
             rows[:2] = problem.y.argmin(), problem.y.argmax()
-        bags.append(
-            Problem(problem.X[rows], problem.y[rows], f"{problem.name}/{len(bags)}", floor=problem.floor)
-        )
+        bags.append(problem.part(rows, name=f"{problem.name}/{len(bags)}"))
     return bags
 
 
@@ -64,6 +62,7 @@ def solve_bagged(
     fit: Method = "",
     seed: int = 0,
     progress: str | None = None,
+    watch: Watch | None = None,
     reference: Any = None,
     deadline: Deadline | None = None,
 ) -> list[Result]:
@@ -87,8 +86,11 @@ def solve_bagged(
         fit=fit,
         seed=seed,
         progress=progress,
+        watch=watch,
         reference=reference,
     )
+    if deadline is not None and any(result.stopped == INTERRUPTED for result in flat):
+        deadline.interrupt()
     per_problem = [[flat.pop(0) for _ in group] for group in bags]
     pending = [
         (Oracle(p, fit), _pooled(p, results))

@@ -214,7 +214,7 @@ class LocalSearch:
                 unit = np.median(np.abs(problem.y - middle)) or np.std(problem.y)
                 y = np.arcsinh((problem.y - middle) / unit)
                 f = np.arcsinh((evaluate(candidate.prefix, problem.X, candidate.constants) - middle) / unit)
-                r2 = r2_score(y, f)
+                r2 = r2_score(y, f, problem.weights)
             else:
                 r2 = candidate.r2
             book.loss[key] = math.log(max(1.0 - r2, NOISE))
