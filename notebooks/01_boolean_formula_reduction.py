@@ -258,7 +258,7 @@ wrong = next(text for text in small if value_by_last_token(text, moved) != evalu
 print(wrong, "has the losses", losses(reduced(wrong), moved, Y))
 
 # %% [markdown]
-# The sequence for `1` is now 1 at one point and −1 at the other. Exercise 3 mends it.
+# The symbol 1 no longer computes 1 at both points, and a constant wins. Exercise 3 mends it.
 #
 # ## What NC¹-hard means
 #

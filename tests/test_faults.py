@@ -91,10 +91,10 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_says_so(tmp_path: Path):
 
 
 def test_a_full_disk_stops_a_notebook_with_a_sentence(tmp_path: Path):
-    run = python(command("run", "00", "--scale", "tiny"), tmp_path, preexec_fn=lambda: small_disk(20_000))
+    run = python(command("run", "01", "--scale", "tiny"), tmp_path, preexec_fn=lambda: small_disk(20_000))
     _, said = run.communicate(timeout=240)
     assert run.returncode in (1, 2) and "File too large" in said
-    metrics = tmp_path / "tiny" / "00_start_here" / "metrics.json"
+    metrics = tmp_path / "tiny" / "01_boolean_formula_reduction" / "metrics.json"
     assert not metrics.exists() or json.loads(metrics.read_text())["status"] == "failed"
 
 
@@ -262,7 +262,7 @@ def on_a_disk(options: str, code: str, folder: Path, after: str = "true") -> sub
 @pytest.mark.parametrize(
     "size, words",
     [
-        ("300k", ("run", "00", "--scale", "tiny")),
+        ("300k", ("run", "01", "--scale", "tiny")),
         ("300k", ("train", "nesymres", "--scale", "tiny")),
         ("4k", ("student", "00")),
     ],

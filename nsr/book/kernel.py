@@ -42,12 +42,13 @@ def execute(
     """
     state = folder / "state"
     state.mkdir(parents=True)
-    job = {"notebook": str(notebook), "folder": str(folder), "parameters": dict(parameters)}
-    atomic_write(state / "job.json", json.dumps(job))
-
     start, home = time.monotonic(), temporary_folder(_short_folder())
+    # What went wrong is written there, not to the outputs: their disk may be full.
+    error, log_file = home / "error.txt", home / "log.txt"
     try:
-        with open(state / "log.txt", "wb") as log:
+        job = {"notebook": str(notebook), "folder": str(folder), "parameters": dict(parameters)}
+        atomic_write(state / "job.json", json.dumps(job | {"error": str(error)}))
+        with open(log_file, "wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "nsr.book.kernel", str(state / "job.json")],
                 stdin=subprocess.PIPE,
@@ -73,18 +74,12 @@ def execute(
                 end_tree(process.pid)
             process.stdin.close()
             process.wait()
+        if process.returncode == 0:
+            return "ok", ""
+        unexpected = "The kernel's process ended unexpectedly.\n"
+        return "failed", error.read_text() if error.exists() else unexpected + _tail(log_file)
     finally:
         shutil.rmtree(home, ignore_errors=True)
-
-    if process.returncode == 0:
-        return "ok", ""
-    error = state / "error.txt"
-    return (
-        "failed",
-        error.read_text()
-        if error.exists()
-        else "The kernel's process ended unexpectedly.\n" + _tail(state / "log.txt"),
-    )
 
 
 def end_tree(pid: int) -> None:
@@ -202,7 +197,7 @@ def main(job_path: str) -> int:
         message = f"{type(error).__name__}: {error}"
     else:
         return 0
-    atomic_write(folder / "state" / "error.txt", message)
+    atomic_write(job["error"], message)
     return 1
 
 

@@ -70,7 +70,7 @@ def reduction_picture(formula: Formula) -> Figure:
     problem, rows = reduce_formula(formula), traced(formula)
     rows[3] = [("add", -1), *rows[3], ("u", -1)]
     wide = max(len(row) for row in rows)
-    figure, (ax, bars) = plt.subplots(2, 1, figsize=(7, 4.6), height_ratios=[3.4, 1])
+    figure, (ax, bars) = plt.subplots(2, 1, figsize=(6, 4.4), height_ratios=[3.4, 1])
     names = ["formula t", "1  without ∨", "2  prefix order", "3, 4  tokens s̃, u"]
     before: list[float] = []
     colours: list[str] = []
