@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = door(
         "controls": "control",
         "figures": "BLUE COPIED GREEN GREY INK LIGHT NOVEL ORANGE PINK RED SET_STYLES SKY STRATEGIES YELLOW draw_tree save style_of title_of use_style",
         "drawings": "PHASES draw_fit draw_pool draw_rollout replay",
-        "practical": "measure_practical",
+        "practical": "labelled measure_practical practical_strategies",
         "charts": "charts",
         "scaling": "scaling",
     },

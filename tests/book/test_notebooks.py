@@ -124,7 +124,7 @@ def test_params_files_fit(path: Path, scale: str):
 def test_params_files_name_only_notebooks(scale: str):
     assert (runner.PARAMS / f"{scale}.yaml").exists()
     assert set(runner.params(scale)) <= set(NOTEBOOKS) | set(runner.appendix())
-    assert scale != "paper" or set(runner.params(scale)) == set(NOTEBOOKS)
+    assert scale != "paper" or set(runner.params(scale)) >= set(NOTEBOOKS)
 
 
 @static
