@@ -138,7 +138,9 @@ for bad in (text, missing, X.head(1)):
 # The candidate that fits the given rows best also fits their errors. `NSRegressor` answers with the *shortest description*, in nats:
 #
 # $$\mathrm{DL} = \underbrace{\tfrac{P}{2} \ln s^2}_{\text{residuals}} +
-# \underbrace{\tfrac{K}{2} \ln P + L \ln V}_{\text{formula}}, \qquad s^2 = (1 - R^2) \frac{P}{P - K}$$
+# \underbrace{\tfrac{K}{2} \ln P + L \ln V}_{\text{formula}}$$
+#
+# $$s^2 = (1 - R^2) \frac{P}{P - K}$$
 #
 # with $P$ rows, $K$ constants, $L$ tokens and $V$ symbols. Fitting $K$ constants makes residuals smaller than the errors, hence $P - K$.
 # ($s^2$ has a floor, what the rounding of $y$ leaves. A constant that needs more digits than $y$ has costs more.) Both parts by hand:
