@@ -246,8 +246,9 @@ control(grown, "draw", range(len(four)), alt="Draw {}: on the left its tree, on 
 #
 # The points of a variable are uniform in an interval of its own, its *support*:
 #
-# $$x_{\min,j} \sim \mathcal{U}(-10, 9),\quad x_{\max,j} \sim \mathcal{U}(x_{\min,j}+1, 10),\quad
-# x_{ij} \sim \mathcal{U}(x_{\min,j}, x_{\max,j}),\quad y_i = e^\ast(\mathbf{x}_i).$$
+# $$x_{\min,j} \sim \mathcal{U}(-10, 9),\quad x_{\max,j} \sim \mathcal{U}(x_{\min,j}+1, 10)$$
+#
+# $$x_{ij} \sim \mathcal{U}(x_{\min,j}, x_{\max,j}),\quad y_i = e^\ast(\mathbf{x}_i)$$
 
 # %%
 template, _ = parse("x1 + sin(x2)")

@@ -120,7 +120,7 @@ assert torch.isclose(looked[0, 0] / looked[0, 1], torch.tensor(2 / 2**0.5).exp()
 # the query, and so is the output of a small network that acts on every row alone.
 #
 # Departure: this block normalises before each part (*pre-norm*) and divides by $\sqrt{h/H}$ with $H$ heads. The published one normalises
-# after each part and divides by $\sqrt{h}$. Pre-norm trains faster when the network is small.
+# after each part and divides by $\sqrt{h}$.
 
 
 # %%
@@ -140,7 +140,9 @@ def set_attention(block, query, source, residual=None):
 # If each point looked at each other point, the work would grow with the square of their number. In an *induced* block only $m$ learned
 # vectors $I$ look at the points, and the points look back at the result $H$:
 #
-# $$H = \mathrm{SetAttention}(I, X), \qquad \mathrm{ISAB}(X) = \mathrm{SetAttention}(X, H).$$
+# $$H = \mathrm{SetAttention}(I, X)$$
+#
+# $$\mathrm{ISAB}(X) = \mathrm{SetAttention}(X, H)$$
 #
 # Here is the first half with the blocks of a fresh network. It is what `nsr` computes, although `nsr` multiplies in another order to
 # save time.
@@ -257,7 +259,7 @@ assert falling == sorted(falling, reverse=True)
 #
 # The first thing to try with any network: can it learn a handful of examples by heart? The loop is the same, with a better update.
 #
-# Departure: the paper uses AdamW. We use *Muon* for the hidden matrices: it makes all singular values of the update of a matrix equal, so
+# Departure: the paper uses AdamW. We use *Muon* for the hidden matrices: it makes all singular values of the update of a matrix nearly equal, so
 # that every direction learns at the same pace. Everything else is learned with AdamW. The small networks of this page also have no
 # biases; the network of the book has them, as published.
 
@@ -339,10 +341,10 @@ print(sum(a == b for a, b in zip(written, eight.targets())), "of 8 formulas are 
 # Now the same at length. The templates are fixed; constants, supports and points are drawn anew for every item, so the network never
 # sees the same data twice.
 #
-# Departure: the learning rate is constant and falls to zero over the last third of the steps (WSD: warm-up, stable, decay). The paper's
+# Departure: the learning rate is constant and falls to zero over the last three tenths of the steps (WSD: warm-up, stable, decay). The paper's
 # is constant for 4000 steps and then falls with the inverse square root of the step.
 #
-# Departure: the large products of training are computed in bfloat16, with 8 bits of mantissa; the weights are kept in float32.
+# Departure: the large products of training are computed in bfloat16, with 7 bits of mantissa; the weights are kept in float32.
 
 # %%
 history, settings = pd.DataFrame(trained.history), trained.settings

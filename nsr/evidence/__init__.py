@@ -25,7 +25,7 @@ __getattr__, __dir__, __all__ = door(
         "figures": "BLUE COPIED GREEN GREY INK LIGHT NOVEL ORANGE PINK RED SET_STYLES SKY STRATEGIES YELLOW draw_tree save style_of title_of use_style",
         "drawings": "PHASES around copy_picture draw_answer draw_beam draw_beginnings draw_fit draw_loop draw_pool draw_rollout draw_tokens draw_walks replay",
         "following": "CLASSES SELECTIONS asked followed",
-        "practical": "measure_practical",
+        "practical": "labelled measure_practical practical_strategies",
         "charts": "charts",
         "scaling": "scaling",
     },

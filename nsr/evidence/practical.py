@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 from nsr.data.practical_sets import practical_set
@@ -9,13 +10,50 @@ from nsr.data.problems import Problem
 from nsr.evidence.novelty import TrainingSet, tidy
 from nsr.evidence.rows import Row
 from nsr.network.checkpoints import Trained
+from nsr.search.engine import Strategy
 from nsr.search.model_selection import shortest
 from nsr.search.oracle import FAILED, r2_fresh
 from nsr.search.result import Result
+from nsr.search.strategies.names import by_name
 from nsr.search.subsampling import solve_bagged
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+LABELS = {
+    "tpsr": "TPSR",
+    "gvs": "NSR-gvs",
+    "gvs+tpsr": "NSR-gvs + TPSR",
+    "local": "local search",
+}  # a beam is labelled by its size
+
+
+def practical_strategies(
+    largest_beam: int = 150, iterations: int = 30, candidates: int = 450, **of_gvs: int
+) -> dict[str, tuple[Strategy, str]]:
+    """The strategies of the practical tables by their labels, each with the kind of its network. `of_gvs` are
+    other options of NSR-gvs.
+
+    >>> [(label, kind) for label, (_, kind) in practical_strategies().items()][1:4]
+    [('beam 150', 'full'), ('TPSR', 'full'), ('NSR-gvs', 'full-gvs')]
+    """
+    turned, found = {"iterations": iterations, "candidates": candidates}, {}
+    sizes = (("beam", 5), ("beam", largest_beam), ("tpsr", 1), ("gvs", 5), ("gvs+tpsr", 1), ("local", 5))
+    for name, size in sizes:
+        made = by_name(name, size)
+        own = {field.name for field in dataclasses.fields(made)}
+        given = turned | of_gvs if "gvs" in name else turned
+        made = dataclasses.replace(made, **{key: value for key, value in given.items() if key in own})
+        found[LABELS.get(name, f"beam {size}")] = made, "full-gvs" if "gvs" in name else "full"
+    return found
+
+
+def labelled(lines: pd.DataFrame) -> pd.DataFrame:
+    """Lines of the practical tables with the label of each strategy, and R² as numbers."""
+    pairs = zip(lines.strategy, lines.beam_size)
+    labels = [f"beam {size:.0f}" if name == "beam" else LABELS.get(name, name) for name, size in pairs]
+    return lines.assign(label=labels, r2=lines.r2.astype(float))
 
 
 def practical_problems(row: Row) -> list[Problem]:

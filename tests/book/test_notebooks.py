@@ -129,6 +129,7 @@ def test_params_files_name_only_notebooks(scale: str):
     assert set(runner.params(scale)) <= set(NOTEBOOKS) | set(runner.appendix())
     assert set(runner.params(scale)) <= set(EVERY)
     assert scale != "paper" or set(NOTEBOOKS) <= set(runner.params(scale))
+    assert scale != "paper" or set(runner.params(scale)) >= set(NOTEBOOKS)
 
 
 @static

@@ -16,8 +16,9 @@ from nsr.data.problems import Problem
 from nsr.data.rescaling import Units, unit
 from nsr.data.templates import TreeRecipe, draw_templates
 from nsr.evidence import measuring
-from nsr.evidence.measuring import jobs_of, measure_all
-from nsr.evidence.reference_tables import lines_of
+from nsr.evidence.measuring import jobs_of, measure_all, network_for
+from nsr.evidence.practical import labelled, practical_strategies
+from nsr.evidence.reference_tables import lines_of, results_path
 from nsr.evidence.rows import Row
 from nsr.formulas.expressions import FULL, variables
 from nsr.numbers.evaluation import evaluate, r2_score
@@ -332,3 +333,12 @@ def test_a_missing_baseline_says_how_to_get_it(monkeypatch):
         baselines.fit_baseline("gplearn", np.ones((3, 1)), np.arange(3.0), 1.0)
     with pytest.raises(ValueError, match="there are gplearn, pyoperon"):
         baselines.fit_baseline("pysr", np.ones((3, 1)), np.arange(3.0), 1.0)
+
+
+def test_the_shipped_table_has_lines_of_every_strategy():
+    """The options are those with which the table was measured, or nothing is read."""
+    networks = {kind: network_for(f"laptop/{kind}") for kind in ("full", "full-gvs")}
+    made = practical_strategies(min_operators=2, max_operators=5)
+    rows = [Row(strategy, "feynman", weights=kind, n_points=100) for strategy, kind in made.values()]
+    lines, _ = lines_of(jobs_of(rows, networks), results_path("practical", "laptop"))
+    assert labelled(lines).label.value_counts().to_dict() == dict.fromkeys(made, 92)
