@@ -16,8 +16,7 @@
 # **Claim.** The paper finds that transformer4sr, a system with another generator and network, also copies. Ours copies most answers, too,
 # but many of its new ones are mistakes. A small one that has learned most of its set copies nearly everything.
 #
-# **You will see.** Its generator, network and decoder in pieces, two definitions of "copied", novelty against the size of the training
-# set, and a control that tells novelty from mistakes.
+# **You will see.** Its generator, network and decoder in pieces, two definitions of "copied", and novelty told from mistakes.
 #
 # **Needs.** [04](04_reproduction_bias.py).
 #
