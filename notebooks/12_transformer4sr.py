@@ -16,8 +16,7 @@
 # **Claim.** The paper finds that transformer4sr, a system with another generator and network, also copies. Ours copies most answers, too,
 # but many of its new ones are mistakes. A small one that has learned most of its set copies nearly everything.
 #
-# **You will see.** Its generator, network and decoder in pieces, two definitions of "copied", novelty against the size of the training
-# set, and a control that tells novelty from mistakes.
+# **You will see.** Its generator, network and decoder in pieces, two definitions of "copied", and novelty told from mistakes.
 #
 # **Needs.** [04](04_reproduction_bias.py).
 #
@@ -391,7 +390,7 @@ def novel_and_found(network):
 
 
 # %% [markdown]
-# While it trains, a line shows the loss and one formula with what the network writes for it.
+# The first time they are trained here, and lines show the loss and one formula with what the network writes for it. Then they are kept.
 
 # %%
 for n_epochs in (10, 100):
@@ -399,7 +398,7 @@ for n_epochs in (10, 100):
     print(f"{n_epochs} epochs: novel {percent(novel)}, known ones found {percent(found)}")
 
 # %% [markdown]
-# After 10 epochs a third of the answers is novel, and little is learned. After 100 it finds most of what it knows, and nearly every answer
+# After 10 epochs many answers are novel, and little is learned. After 100 the network finds most of what it knows, and nearly every answer
 # to a new problem is a copy. This is one small network, but it is what the paper reports for a large one. Our largest network, against
 # epochs:
 
