@@ -33,7 +33,7 @@ from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Valued
 from nsr.formulas.notation import to_infix, to_latex, to_sympy
 from nsr.network.checkpoints import Trained, load, load_folder
 from nsr.network.devices import best_device
-from nsr.numbers.evaluation import evaluate
+from nsr.numbers.evaluation import evaluate, r2_score
 from nsr.numbers.weighting import deviation
 from nsr.regressor import exports, reports
 from nsr.regressor.agreement import Agreement, Rival, chosen_again
@@ -50,6 +50,7 @@ from nsr.regressor.judging import (
     rounded,
     sample_of,
 )
+from nsr.regressor.nice_numbers import snapped
 from nsr.regressor.own_formulas import read_formula
 from nsr.regressor.tables import check_table, default_names, symbols_for, weighted
 from nsr.regressor.ticker import Ticker
@@ -82,7 +83,7 @@ SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
 
 
 # attributes of a fitted estimator that `to_json` writes besides the formulas
-_KEPT = "columns_ symbols_ _indices y_mean_ weights_ search_time_ stopped_ beyond_ half_widths_ n_features_in_".split()
+_KEPT = "columns_ symbols_ _indices y_mean_ weights_ search_time_ stopped_ beyond_ half_widths_ nice_ n_features_in_".split()
 
 
 class NSRegressor(RegressorMixin, BaseEstimator):
@@ -101,6 +102,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
                   (nsr.search.plain_forms) are tried in ten columns
     selection     which candidate is the answer: "short" (the shortest description: the fit weighed against
                   the formula's length) or "r2" (the best fit, for data without noise)
+    nice          set constants of the answer to numbers such as 1/2, √2 or 2π where the data allow
+                  (nsr.regressor.nice_numbers); `nice_` then has their names
     start         formulas of your own, such as "a*length/(b + length)": they are fitted and judged like all
                   others, and the local search begins with them, too. Letters that name no column are
                   constants
@@ -141,6 +144,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         bag_size: int = 200,
         columns: str | Sequence = "forest",
         selection: str = "short",
+        nice: bool = False,
         start: Sequence[str] = (),
         operators: Sequence[str] | None = None,
         forbid: Sequence[str] = (),
@@ -156,6 +160,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self.bag_size = bag_size
         self.columns = columns
         self.selection = selection
+        self.nice = nice
         self.start = start
         self.operators = operators
         self.forbid = forbid
@@ -388,12 +393,22 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         rows = list(different.values())
         self._formulas: list[Valued] = [row.pop("formula") for row in rows]
         self._digits: list[int | None] = [row.pop("digits") for row in rows]
-        self._list(rows)
         prefix, constants = self._formulas[0]
         self.beyond_ = [(self.columns_[j], side) for j, side in beyond(prefix, constants, some)]
+        some_weights = None if weights is None else weights[chosen]
         residual = y[chosen] - evaluate(prefix, some, constants)
-        wide = half_widths(prefix, constants, some, residual, None if weights is None else weights[chosen])
-        self.half_widths_ = (wide * math.sqrt(len(some) / len(y))).tolist()
+        wide = half_widths(prefix, constants, some, residual, some_weights) * math.sqrt(len(some) / len(y))
+        self.nice_ = [""] * len(constants)
+        if self.nice:
+            table = Problem(some, y[chosen], floor=floor, weights=some_weights)
+            constants, self.nice_ = snapped(prefix, constants, wide, table)
+            digits = digits_for(prefix, constants, some, CLOSE * spread)
+            self._formulas[0], self._digits[0] = (prefix, constants), digits
+            rows[0]["r2"] = r2_score(y, evaluate(prefix, X, constants), weights)
+            rows[0]["equation"] = self._named(to_infix(prefix, constants or None, digits=digits))
+            wide[[bool(name) for name in self.nice_]] = 0.0
+        self.half_widths_ = wide.tolist()
+        self._list(rows)
 
     def _list(self, rows: list[dict]) -> None:
         """The table of candidates, its front, and the answer."""

@@ -104,8 +104,8 @@ def _certainty(model: NSRegressor, constants: Sequence[float], agreement: Agreem
     text = "".join(f"<p>{html.escape(line)}</p>" for line in said)
     if constants and 1.0 - r2 > NOISE:
         intervals = [
-            (f"{c:.6g}", f"{c - half:.6g} to {c + half:.6g}")
-            for c, half in zip(constants, model.half_widths_)
+            (f"{c:.6g}", f"set to {name}" if name else f"{c - half:.6g} to {c + half:.6g}")
+            for c, half, name in zip(constants, model.half_widths_, model.nice_)
         ]
         text += _table(("constant, in its order", "95 % interval"), intervals)
         text += "<p>Intervals hold if the form is right and the errors are independent, of one size or as the weights say.</p>"

@@ -11,7 +11,10 @@ from test_estimator import GOOD, LINE, Interrupted, Knows, small
 
 from nsr.data.problems import Problem
 from nsr.formulas.equivalence import canonical
+from nsr.formulas.parsing import parse
+from nsr.numbers.evaluation import evaluate
 from nsr.regressor import estimator
+from nsr.regressor.nice_numbers import NUMBERS, nearest, snapped
 from nsr.regressor.tables import TableError
 from nsr.regressor.ticker import Ticker
 from nsr.search.allowance import NAMES, Allowance
@@ -223,3 +226,52 @@ def test_after_an_interruption_time_is_short():
         raise KeyboardInterrupt
 
     assert deadline.unless_interrupted(press, 7) == 7 and deadline.interrupted and deadline.left == 2.0
+
+
+# ---- nice numbers -----------------------------------------------------------------------------------------------------------------
+
+
+def test_few_arbitrary_constants_are_taken_for_nice_ones():
+    rng = np.random.default_rng(9)
+    for share in (1e-4, 1e-3, 1e-2, 0.1):
+        size = np.exp(rng.uniform(np.log(0.3), np.log(9), 3000))
+        assert np.mean([bool(nearest(c, share * c)) for c in size]) < 0.06
+    for name, value in NUMBERS.items():
+        assert nearest(value * (1 + 3e-5), 1e-4 * value) == name and nearest(-value, 0.0) == f"-{name}"
+
+
+def test_a_constant_becomes_nice_the_others_adapt_and_the_printed_formula_has_the_r2():
+    rng = np.random.default_rng(10)
+    x, named = np.linspace(0.1, 4, 80), 0
+    for _ in range(20):
+        y = 0.83 + 2 * np.pi * np.sqrt(x) + 0.002 * rng.standard_normal(80)
+        options = {"strategy": Knows("add C mul C sqrt x1"), "nice": True}
+        model = small(**options).fit(x[:, None], y)
+        prefix, constants = model._formulas[0]
+        text_prefix, printed = parse(model.formula_)
+        assert model.equations_.r2[0] == pytest.approx(
+            their_r2(y, evaluate(text_prefix, x[:, None], printed)), abs=1e-9
+        )
+        if "2π" in model.nice_:
+            named += 1
+            k = model.nice_.index("2π")
+            assert constants[k] == 2 * np.pi and model.half_widths_[k] == 0.0
+            best = np.mean(y - 2 * np.pi * np.sqrt(x))  # least squares of the other one, by hand
+            assert constants[1 - k] == pytest.approx(best, abs=1e-5)
+    assert named >= 16  # 95 % of the intervals hold 2π
+
+
+def test_no_constant_becomes_nice_where_that_is_worse_or_nobody_asked():
+    rng = np.random.default_rng(11)
+    x = np.linspace(0.1, 4, 80)
+    options = {"strategy": Knows("mul C sqrt x1")}
+    y = 3.1 * np.sqrt(x) + 0.001 * rng.standard_normal(80)
+    assert small(nice=True, **options).fit(x[:, None], y).nice_ == [""]
+    y = np.pi * np.sqrt(x) + 0.001 * rng.standard_normal(80)
+    assert small(**options).fit(x[:, None], y).nice_ == [""]
+    problem = Problem(x[:, None], y)
+    # an interval that is ten times too wide does not help a number that fits much worse
+    constants, names = snapped(("mul", "C", "sqrt", "x1"), (3.1416,), (0.002,), problem)
+    assert names == ["π"] and constants == (np.pi,)
+    off = Problem(x[:, None], y * 1.003)
+    assert snapped(("mul", "C", "sqrt", "x1"), (3.1416 * 1.003,), (0.002,), off)[1] == [""]
