@@ -126,10 +126,8 @@ def test_params_files_fit(path: Path, scale: str):
 @pytest.mark.parametrize("scale", runner.SCALES)
 def test_params_files_name_only_notebooks(scale: str):
     assert (runner.PARAMS / f"{scale}.yaml").exists()
-    assert set(runner.params(scale)) <= set(NOTEBOOKS) | set(runner.appendix())
     assert set(runner.params(scale)) <= set(EVERY)
     assert scale != "paper" or set(NOTEBOOKS) <= set(runner.params(scale))
-    assert scale != "paper" or set(runner.params(scale)) >= set(NOTEBOOKS)
 
 
 @static
