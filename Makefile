@@ -16,7 +16,8 @@ READY  := $(VENV)/.installed
 TOOLS  := $(VENV)/tools
 PIP    := -m pip install --disable-pip-version-check --progress-bar off
 # Tests that only read files fail within seconds; the others share the cores, in the order of tests/conftest.py.
-READ   := tests/test_project.py tests/test_readme.py tests/book/test_classroom.py tests/book/test_notebooks.py
+READ   := tests/test_project.py tests/test_readme.py \
+          $(addprefix tests/book/,test_classroom.py test_lessons.py test_notebooks.py test_widgets.py)
 WORKERS = -n $(shell $(PY) -c 'from nsr.book.run_records import cores; print(cores())') --dist=loadscope --no-loadscope-reorder
 VIEWER := $(VENV)/share/jupyter/lab/settings/overrides.json
 

@@ -220,8 +220,8 @@ def write(
         notebook = jupytext.read(path)
         made = student(notebook) if kind == "student" else teacher(notebook, *_run_of(path, scale))
         for cell in made.cells:
-            if cell.cell_type == "markdown":  # links between chapters stay within the copies
-                cell.source = re.sub(r"\((\d\d_\w+)\.py\b", r"(\1.ipynb", cell.source)
+            if cell.cell_type == "markdown":
+                cell.source = within_the_copies(cell.source)
         place = (folder / path.stem if course else folder) / f"{path.stem}.ipynb"
         made.metadata[SIGNED] = _signature(made)
         if _was_changed(place):
@@ -230,6 +230,16 @@ def write(
         written.append(_written(place, jupytext.writes(made, fmt="ipynb")))
         print(f"{path.stem}: {len(exercises(notebook))} exercises → {short(written[-1])}")
     return written
+
+
+def within_the_copies(source: str) -> str:
+    """Links to chapters lead to their copies; links to reports, which a class does not get, become text.
+
+    >>> within_the_copies("[03](03_training.py#a) and [a report](appendix/A05_beam.py)")
+    '[03](03_training.ipynb#a) and a report'
+    """
+    source = re.sub(r"\[([^\]]*)\]\(appendix/\w+\.py[^)]*\)", r"\1", source)
+    return re.sub(r"\((\d\d_\w+)\.py\b", r"(\1.ipynb", source)
 
 
 def _written(place: Path, text: str) -> Path:
