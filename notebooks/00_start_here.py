@@ -24,7 +24,7 @@
 # **From the paper.** *Can Test-time Computation Mitigate Reproduction Bias in Neural Symbolic Regression?* (Sato and Sato), Sections 1,
 # 5.1 and 6.
 #
-# **Runtime.** Half a minute at every scale, on a laptop with 2 cores.
+# **Runtime.** Tiny: a minute. Laptop: half a minute. On a laptop with 2 cores.
 
 # %% tags=["parameters"]
 scale: str = "laptop"  # tiny, laptop or paper: how large everything is

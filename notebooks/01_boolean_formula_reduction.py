@@ -119,7 +119,7 @@ def evaluated(text):
 
 
 # %% [markdown]
-# Four rounds, and the value that `nsr` computes, too.
+# Four rounds. `nsr` agrees.
 
 # %%
 example = "(((1∨0)∧(¬0))∨(¬((0∨1)∧1)))"
@@ -294,8 +294,8 @@ save(figure, "rounds", alt="Rounds against symbols, the axis of symbols logarith
 # %% [markdown]
 # Balanced: twice the symbols, one round more, the logarithm of n. A lopsided formula can be rearranged so that this holds for it, too (report).
 #
-# - **NC¹**: problems for circuits of depth about log n, with gates of two inputs.
-# - **TC⁰**: gates with any number of inputs, also for majorities, so that they count; but one depth for all n.
+# - **NC¹**: problems for circuits of depth about log n, with polynomially many gates of two inputs.
+# - **TC⁰**: polynomially many gates with any number of inputs, also for majorities, so that they count; but one depth for all n.
 # - **NC¹-hard**: every problem of NC¹ can be translated into it in constant depth. To evaluate formulas is NC¹-hard (Buss, 1987).
 #
 # A layer of a Transformer sees all tokens and can count, so it does more than a round. The question is whether *any* fixed number of layers is
