@@ -12,9 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 
 from nsr.data.problems import Problem
-from nsr.evidence.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED
+from nsr.evidence.figures import BLUE, GREEN, GREY, INK, LIGHT, NOVEL, ORANGE, RED
 from nsr.formulas.expressions import END, Prefix, is_valid
 from nsr.formulas.notation import to_infix
+from nsr.formulas.prefix_trees import PrefixTree
 from nsr.numbers.evaluation import evaluate
 from nsr.search.oracle import Candidate, r2_fresh
 from nsr.search.result import r2_text
@@ -236,3 +237,31 @@ def draw_fit(ax: Axes, problem: Problem, candidate: Candidate, colour: str = BLU
     ax.plot(y, np.clip(y_hat, low - room, high + room), ".", color=colour, markersize=4)
     ax.text(0.04, 0.9, f"$R^2$ {r2_text(r2_fresh(problem, candidate))}", transform=ax.transAxes, fontsize=8)
     ax.set(xlabel="truth", ylabel="answer", xticks=[], yticks=[])
+
+
+def draw_beginnings(ax: Axes, formula: Prefix, tree: PrefixTree, most: int = 5) -> None:
+    """The tokens with which the expressions of a tree go on from each beginning of a formula, and how many do,
+    up to the formula's novel step."""
+    novel = tree.novel_step(formula)
+    for place in range(novel + 1):
+        alike = tree.next(formula[:place])
+        shown = sorted(alike, key=alike.__getitem__, reverse=True)[:most]
+        if place < novel and formula[place] not in shown:
+            shown[-1] = formula[place]
+        for row, token in enumerate(shown):
+            true = token == formula[place]
+            look = {"color": INK, "weight": "bold"} if true else {"color": GREY}
+            ax.text(place, -row, f"{token} {alike[token]}", ha="center", va="center", fontsize=8, **look)
+    token = formula[novel] if novel < len(formula) else "END"
+    ax.text(novel, 1, f"{token} 0", ha="center", va="center", color=NOVEL, weight="bold", fontsize=9)
+    ax.axvline(novel - 0.5, color=NOVEL, lw=1.2, ls="--")
+    ax.set(xlim=(-0.6, novel + 0.6), ylim=(-most, 1.6), yticks=[], xlabel="place in the formula")
+    ax.set_title(f"{to_infix(formula)}: no training formula goes on with {token}", fontsize=10)
+
+
+def draw_tokens(ax: Axes, tokens: Sequence[str], values: Sequence[float], novel: int) -> None:
+    """A bar per token of a formula; the one at the novel step has its own colour."""
+    ax.bar(
+        range(len(tokens)), values, color=[NOVEL if place == novel else GREY for place in range(len(tokens))]
+    )
+    ax.set_xticks(range(len(tokens)), tokens, fontsize=8)

@@ -26,7 +26,15 @@ BLUE, SKY, GREEN, YELLOW, ORANGE, RED, PINK = (
 )
 
 # for close relatives
-WINE, VIOLET, LILAC, TEAL, SAND, BROWN = ("#882255", "#6A51A3", "#B39DDB", "#44AA99", "#BBAA55", "#8C5A2B")
+WINE, VIOLET, LILAC, TEAL, SAND, BROWN, OLIVE = (
+    "#882255",
+    "#6A51A3",
+    "#B39DDB",
+    "#44AA99",
+    "#BBAA55",
+    "#8C5A2B",
+    "#5A6B1E",
+)
 
 # What an answer is, and where a problem comes from: no strategy has these colours.
 COPIED, NOVEL = "#B2182B", "#332288"
@@ -51,6 +59,8 @@ STRATEGIES: dict[str, tuple[str, str]] = {  # strategy → colour, marker; the s
     "families": (SKY, "P"),
     "families+tpsr": (SAND, "P"),
     "families+gvs": (TEAL, "P"),
+    "off-tree": (OLIVE, "8"),
+    "families+off-tree": (OLIVE, "P"),
     "last-leaf": (BROWN, "p"),
     "local": (YELLOW, "X"),
     "local-random": (INK, "X"),
@@ -68,6 +78,8 @@ NAMES = {
     "families": "families",
     "families+tpsr": "families + TPSR",
     "families+gvs": "families + NSR-gvs",
+    "off-tree": "off-tree search",
+    "families+off-tree": "families + off-tree search",
     "last-leaf": "last leaf",
     "local": "local search",
     "local-random": "local search, random start",

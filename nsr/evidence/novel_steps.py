@@ -5,7 +5,7 @@ tree of its training prefixes; and what one token told to it changes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -64,6 +64,37 @@ def step_jobs(
             make = partial(_lines, trained, seed, n_problems, n_points, beams)
             jobs.append(Job(f"{name} seed {seed}", common, make))
     return jobs
+
+
+def training_jobs(
+    networks: Mapping[str, Trained],
+    steps: Mapping[str, Sequence[int]],
+    seed: int,
+    n_problems: int,
+    n_points: int,
+) -> list[Job]:
+    """What the table `novel_steps_over_training` holds: walks along unknown formulas with snapshots of the
+    trainings, and, as phase "once", the steps of known ones that a single template shows, where at least two
+    go on differently. Snapshots are only where a network was trained."""
+    jobs = []
+    for name, trained in networks.items():
+        for step in steps[name]:
+            common = {"weights": trained.name, "weights_digest": weights_digest(trained, step), "step": step}
+            common |= {"seed": seed, "n": n_problems, "points": n_points}
+            make = partial(_walks_at, trained, step, seed, n_problems, n_points)
+            jobs.append(Job(f"{name} step {step:,}", common, make, step in trained.snapshots()))
+    return jobs
+
+
+def _walks_at(trained: Trained, step: int, seed: int, n: int, n_points: int) -> pd.DataFrame:
+    import pandas as pd
+
+    tree, then = PrefixTree(trained.templates), replace(trained, network=trained.at(step))
+    problems = [bare_problems(trained, name, seed, n, n_points) for name in ("baseline", "not_included")]
+    known, unknown = (walk(then, part, tree) for part in problems)
+    once = known[(known["phase"] == "") & (known["alike"] == 1) & (known["others"] >= 2)].assign(phase="once")
+    lines = pd.concat([once, unknown[unknown["phase"] != ""]])[["problem", "place", "phase", "log_prob"]]
+    return lines.round({"log_prob": 3}).assign(step=step, seed=seed, weights=trained.name, stopped="")
 
 
 def _lines(trained: Trained, seed: int, n: int, n_points: int, beams: Sequence[int]) -> pd.DataFrame:

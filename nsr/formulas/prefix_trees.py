@@ -37,6 +37,19 @@ class PrefixTree:
         """Whether some expression of the set begins with the prefix and then the token."""
         return (*prefix, token) in self._counts
 
+    def next(self, prefix: Prefix) -> dict[Token, int]:
+        """The tokens with which expressions go on after a prefix, and how many do.
+
+        >>> PrefixTree([("sin", "x1"), ("sin", "x2"), ("add", "x1", "x2")]).next(("sin",))
+        {'x1': 1, 'x2': 1}
+        """
+        size = len(prefix)
+        return {
+            longer[-1]: n
+            for longer, n in self._counts.items()
+            if len(longer) == size + 1 and longer[:size] == prefix
+        }
+
     def novel_step(self, expression: Prefix) -> int | None:
         """The place of the first token at which no expression of the set begins like this one; None if it is
         one of the set.

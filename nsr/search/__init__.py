@@ -22,6 +22,7 @@ __getattr__, __dir__, __all__ = door(
         "strategies.nsrwh": "GIVEN KINDS NSRwH",
         "strategies.families": "Book Families alike family_of key_of starts_of",
         "strategies.local": "LastLeaf LocalSearch",
+        "strategies.offtree": "OffTree",
         "strategies.greedy": "Greedy",
         "strategies.names": "by_name kind_of",
     },

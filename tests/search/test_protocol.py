@@ -14,7 +14,7 @@ from nsr.search.engine import Budget, solve_all
 from nsr.search.protocol import PROTOCOLS, Protocol
 from nsr.search.strategies.names import MAKERS, by_name
 
-OURS_ALONE = ("last-leaf", "local", "local-random")
+OURS_ALONE = ("off-tree", "families+off-tree", "last-leaf", "local", "local-random")
 
 
 @pytest.mark.parametrize("name", ["beam", "tpsr", "gvs", "gvs+tpsr", "nsrwh-none"])

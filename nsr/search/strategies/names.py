@@ -60,6 +60,11 @@ MAKERS: dict[str, tuple[str, Maker]] = {
     "families": ("nesymres", lambda *how: _class("Families")(_beam(*how))),
     "families+tpsr": ("nesymres", lambda *how: _class("Families")(_tpsr(*how))),
     "families+gvs": ("gvs", lambda *how: _class("Families")(_class("GVS")(_beam(*how)))),
+    "off-tree": ("nesymres", _local("OffTree")),
+    "families+off-tree": (
+        "nesymres",
+        lambda b, published: _class("Families")(_local("OffTree")(b, published)),
+    ),
     "last-leaf": ("nesymres", _local("LastLeaf")),
     "local": ("nesymres", _local("LocalSearch")),
     "local-random": ("nesymres", _local("LocalSearch", start="random", guided=False)),
