@@ -190,8 +190,9 @@ root, toy_log, lines = Node(), [], []
 for n in range(1, 6):
     scores = [round(p_ucb(root, child), 3) for child in root.children if n > 2]
     path, formula, reward = one_rollout(root)
-    lines.append((n, *(scores or ["", ""]), path[-1].prefix, to_infix(formula), round(reward, 3)))
-    prefixes = tuple(node.prefix for node in path)
+    node = " ".join(path[-1].prefix)
+    lines.append((n, *(scores or ["", ""]), node, to_infix(formula), round(reward, 3)))
+    prefixes = tuple(one.prefix for one in path)
     toy_log.append(Rollout("toy", (), prefixes, path[-1].p, formula, reward))
 assert formula == ("add", "sin", "x1", "x1") and reward == 1
 columns = ["rollout", "P-UCB of sin", "P-UCB of add", "new node", "completed", "reward"]

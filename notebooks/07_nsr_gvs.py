@@ -188,7 +188,7 @@ for x, name in enumerate(("right", "wrong")):
 ax.set_xticks((0, 1), ("a right part", "a wrong part"))
 ax.set_ylabel("outputs that contain it (%)")
 ax.set_title("The network follows prompts,\nright or wrong", fontsize=10)
-ax.set_ylim(0, 140)
+ax.set(ylim=(0, 125), yticks=range(0, 101, 20))
 ax.legend(fontsize=8, loc="upper left", ncols=2)
 kinds = [kind for kind in ("wrong", "none", "right", "all right") if kind in by_kind]
 for y, kind in enumerate(kinds):
@@ -201,7 +201,7 @@ save(figure, "right_wrong_none", alt="Left: outputs rarely contain a part that i
      "accuracy with a wrong part is lower than without a prompt, with a right part higher, with all right parts highest.")
 
 # %% [markdown]
-# In training every prompt was true, so the network never learned to doubt one. Whatever chooses the prompt must know which parts are right.
+# In training every prompt was true, so the network did not learn that a part may be wrong. Whoever chooses the prompt must choose well.
 #
 # ## The loop
 #
@@ -226,8 +226,9 @@ assert toy[("sin", "x2")] == (0.6, 2) and toy[("x1",)] == (0.9, 1)
 # `sin x2` was in both predictions and has their mean; `x1` was in the better one only.
 #
 # Slip: the printed algorithm only updates subtrees that are in the pool and never adds one, so its pool stays empty. The text of the
-# paper adds them, and so do we. Departure: $R^2$ is clipped to the range from 0 to 1, since one failure ($-\infty$) would exclude `x1`
-# for ever.
+# paper adds them, and so do we.
+#
+# Departure: $R^2$ is clipped to the range from 0 to 1, since one failure ($-\infty$) would exclude `x1` for ever.
 #
 # A prompt is made of two kinds of parts: the 39 best of the pool, without those with $z < 0.213$, and up to nine parts of random formulas.
 # Parts of more than nine tokens are left out.
@@ -263,7 +264,8 @@ class GVSByHand:
     name = "NSR-gvs by hand"
 
     def __init__(self, iterations=30, beam_size=5, score=lambda z, c: z):
-        self.iterations, self.beam_size, self.score, self.log = iterations, beam_size, score, []
+        self.iterations, self.beam_size, self.score = iterations, beam_size, score
+        self.log = []
 
     def search(self, view, rng):
         pool, n_variables = {}, view.problem.n_variables
@@ -352,10 +354,12 @@ for some in logs:
         drawn = {part.subtree for part in now.prompt}
         lines += [(tree in drawn, tree in pieces(now.prediction))
                   for tree in best if 2 <= len(tree) <= 9]
-shown = pd.DataFrame(lines, columns=["in the prompt", "in the prediction"])
-shown.groupby("in the prompt")["in the prediction"].agg(["mean", "size"]).round(2)
+shown = pd.DataFrame(lines, columns=["in the prompt", "written"])
+shown.groupby("in the prompt").written.agg(share_written="mean", parts="size").round(2)
 
 # %% [markdown]
+# A part is written several times as often when it is in the prompt as when it only could have been.
+#
 # ## What does each ingredient add?
 #
 # Six searches with 150 candidates each, on the same problems. Two have no prompts: a beam of 150, with the plain network and with the
@@ -366,7 +370,7 @@ T, B = (30, 5) if weights else (iterations, 3)
 gvs = GVS(BeamSearch(B), T)
 variants = {"random parts": replace(gvs, k=0),  # nothing from the pool
             "verified parts": replace(gvs, k_rand=0),  # nothing random
-            "shuffled": replace(gvs, shuffled=True)}  # the pool's scores are exchanged at random
+            "shuffled": replace(gvs, shuffled=True)}  # scores exchanged at random
 
 # %% [markdown]
 # Their tables:
@@ -381,8 +385,8 @@ options = measured("gvs_options", [*gvs_rows(BeamSearch(B * T)), *varied], train
 sizes = PAPER_BEAM if plain_weights else (1, B, B * T)
 beam = measured("beam", [row for b in sizes for row in gvs_rows(BeamSearch(b))], plain, **where)
 full, combined = (whole[whole.strategy == name] for name in ("gvs", "gvs+tpsr"))
-searches = {"plain network, no prompts": beam[beam.beam_size == beam.beam_size.max()],
-            "no prompts": options[options.strategy == "beam"],
+searches = {"beam, plain network": beam[beam.beam_size == beam.beam_size.max()],
+            "beam, no prompts": options[options.strategy == "beam"],
             "random parts": options[options.k == 0], "verified parts": options[options.k_rand == 0],
             "shuffled": options[options.shuffled == True], "NSR-gvs": full}  # noqa: E712
 
@@ -393,7 +397,7 @@ searches = {"plain network, no prompts": beam[beam.beam_size == beam.beam_size.m
 figure, axes = plt.subplots(1, 2, figsize=(7, 3), sharey=True)
 for ax, what in zip(axes, ("accurate", "novel")):
     for y, (name, part) in enumerate(searches.items()):
-        style, share = style_of("beam" if "no prompts" in name else "gvs"), charts.share(part[what])
+        style, share = style_of("beam" if "beam" in name else "gvs"), charts.share(part[what])
         ax.errorbar(share.value, y, xerr=charts.bar(share), fmt=style["marker"], color=style["color"], capsize=3,
                     mfc=style["color"] if y in (0, len(searches) - 1) else "white")
     ax.set(xlabel=f"{what} answers (%)", xlim=(0, 100), ylim=(len(searches) - 0.5, -0.5))
@@ -407,11 +411,11 @@ save(figure, "ingredients", alt="Accurate and novel answers of six searches with
 # What each step changes, problem by problem:
 
 # %%
-steps = {"training with prompts": ("no prompts", "plain network, no prompts"),
-         "prompts of random parts": ("random parts", "no prompts"),
+steps = {"training with prompts": ("beam, no prompts", "beam, plain network"),
+         "prompts of random parts": ("random parts", "beam, no prompts"),
          "verified parts as well": ("NSR-gvs", "random parts"),
          "… that their scores are true": ("NSR-gvs", "shuffled"),
-         "all prompts together": ("NSR-gvs", "no prompts")}
+         "all prompts together": ("NSR-gvs", "beam, no prompts")}
 lines = []
 for name, (a, b) in steps.items():
     changes = [paired(searches[a], searches[b], what)[0] for what in ("accurate", "novel")]
@@ -438,8 +442,8 @@ equal = beam[beam.beam_size == beam.beam_size.max()]
 if len(combined) and has_traces(combined):
     early = stopped_at(combined, [equal.candidates.mean()] * len(combined))
     change = "{:+.1f} points ({:+.1f} to {:+.1f})".format(*(100 * x for x in paired(early, equal, "accurate")[0]))
-    print(f"NSR-gvs + TPSR has {combined.candidates.mean():.0f} candidates. Stopped at {equal.candidates.mean():.0f}, it is "
-          f"{change} more accurate than a beam with as many.")
+    print(f"NSR-gvs + TPSR has {combined.candidates.mean():.0f} candidates. Stopped at {equal.candidates.mean():.0f}, its accuracy "
+          f"minus that of a beam with as many is {change}.")
 sentences = {
     ("gvs_raises_both", "novel(gvs 5) - novel(beam 5)"): "NSR-gvs raises novelty (both b = 5)",
     ("gvs_raises_both", "accurate(gvs 5) - accurate(beam 5)"): "… and accuracy",
@@ -450,8 +454,8 @@ sentences = {
 verdicts_on(sentences, rows, as_published)
 
 # %% [markdown]
-# The fourth line depends on decoder and fit: as published, the sign is the other. The last line compares searches of very different
-# cost; the printed sentence says what is left at equal cost.
+# The fourth line depends on decoder and fit: as published, the sign is the other, and nothing is decided. The last line compares searches
+# of very different cost; the printed sentence says what is left at equal cost.
 #
 # ## Exercises
 #

@@ -115,7 +115,7 @@ def draw_rollout(ax: Axes, log: Sequence[Rollout], n: int, phase: Phase = "back-
             ha="center",
             va="center",
             color=ink,
-            fontsize=8.5,
+            fontsize=10,
             zorder=3,
             bbox={"boxstyle": "round,pad=0.3", "fc": face, "ec": "none"},
         )
@@ -129,11 +129,11 @@ def draw_rollout(ax: Axes, log: Sequence[Rollout], n: int, phase: Phase = "back-
         )
         ax.text(
             x,
-            y - 0.3,
+            y - 0.33,
             below,
             ha="center",
             va="top",
-            fontsize=7,
+            fontsize=8.5,
             zorder=4,
             color=GREEN if raised else INK,
             weight="bold" if raised else "normal",
@@ -156,8 +156,7 @@ def _draw_completion(ax: Axes, rollout: Rollout, place: tuple[float, float]) -> 
         f"{textwrap.fill(text, 17)}\nreward {rollout.reward:.3f}",
         ha="center",
         va="top",
-        fontsize=7,
-        color=GREEN,
+        fontsize=8.5,
         zorder=5,
         bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": GREEN, "lw": 0.6},
     )
@@ -288,8 +287,8 @@ def draw_loop(ax: Axes, log: Sequence[Iteration], t: int, shown: int = 6) -> Non
         ),
     }
     for name, ((x, y), lines) in boxes.items():
-        ax.text(x, y + 0.42, name, weight="bold", fontsize=10, va="top")
-        ax.text(x, y + 0.3, "\n".join(lines), fontsize=8, va="top", linespacing=1.35)
+        ax.text(x, y + 0.42, name, weight="bold", fontsize=11, va="top")
+        ax.text(x, y + 0.3, "\n".join(lines), fontsize=9, va="top", linespacing=1.35)
     for start, end in (
         ((0.66, 1.36), (0.94, 1.36)),
         ((1.15, 0.85), (1.15, 0.5)),
