@@ -59,8 +59,8 @@ problems = problems_of(trained, "not_included", seed, n_problems, n_points)[:n_l
 # %% [markdown]
 # ## A template stands for many formulas
 #
-# The theorem of chapter [01](01_boolean_formula_reduction.py) says that a network of fixed depth cannot check its last token against the
-# data. A fit can. But all strategies so far fit one formula at a time, with constants only where the network put them. The *template*
+# The theorem of chapter [01](01_boolean_formula_reduction.py) says that a network of fixed depth cannot, in the worst case, check its last
+# token against the data. A fit can. But all strategies so far fit one formula at a time, with constants only where the network put them. The *template*
 # $\sin x_1$ stands for eight formulas, because each of three places may hold a constant or not. The last of them has all constants. It is
 # called the **family** of the template, because the seven others are special cases of it: a factor is 1, or a summand is 0. `family_of`
 # makes the family of any template.
@@ -90,7 +90,7 @@ ax.set_title(f"{sum(fit.r2 > 0.99 for fit in fits)} of 8 formulas fit; the famil
 save(figure, "placements", alt="Bars of R² for the eight placements of constants in sin(x1). Two reach 1: the true one, and the family with all three constants. The others stay below 0.7.")
 
 # %% [markdown]
-# Notice that the template is right in every line, and that six of eight fits look wrong. One fit of the family covers all eight. That is
+# Notice that the template is right in every line, and that most fits look wrong. One fit of the family covers all eight. That is
 # the first half of our strategy: **verify families, not formulas**.
 #
 # ## Pruning takes constants out again
@@ -100,7 +100,7 @@ save(figure, "placements", alt="Bars of R² for the eight placements of constant
 # $$\text{cost} = P \ln(1 - R^2) + 2 \ln(P)\, K,$$
 #
 # and constants are set to 0 or 1, one after the other, as long as the cost goes down. Here is a family that is too large for its data:
-# the points of above with a little noise, and the template $\sin x_1 + e^{x_1}$.
+# the points from above with a little noise, and the template $\sin x_1 + e^{x_1}$.
 
 # %%
 noise = 0.05 * np.random.default_rng(seed + 1).standard_normal(len(example.y))
@@ -126,7 +126,7 @@ for name in ("beam", "families"):
 
 # %% [markdown]
 # So structural novelty can be had by pruning alone. From here on we also count the **true family**: the answer and the truth have the same
-# family. Pruning alone does not find it.
+# family. A new structure is not enough for that.
 #
 # ## Six kinds of edits
 #
@@ -163,8 +163,7 @@ figure.suptitle("One edit of each kind of sin(x1) + x2", weight="bold")
 save(figure, "six_edits", alt="Six small trees, each one edit away from sin(x1) + x2: another leaf, another operator, a function around a subtree, a function taken away, a subtree added, a term dropped. The new part has a frame.")
 
 # %% [markdown]
-# The frame is around what stands in the new place; where something was taken away, around what is left of it. All edits of a tree are all
-# kinds at all places:
+# The frame is around the new part, or, where something was taken away, around what is left. All edits of a tree are all kinds at all places:
 
 # %%
 def all_edits(tree, leaves, unary, grafts):
@@ -196,7 +195,7 @@ for one in (tree, ("sin", "sub", "x1", "exp", "x2")):
 # %% [markdown]
 # ## A local search in twenty lines
 #
-# We need two small parts first. `verify` fits new families and notes how badly each fits, $\ln(1 - R^2)$. Two templates with the same
+# We need two small parts first. `verify` fits new families and notes the misfit of each, $\ln(1 - R^2)$. Two templates with the same
 # family count once (`alike`).
 
 # %%
@@ -211,8 +210,8 @@ def verify(problem, templates, families):
 
 
 # %% [markdown]
-# `shuffled` gives the edits of a template in random order. Each kind has the same chance, whatever the number of its edits. (Adding
-# Gumbel noise to logarithms of weights and sorting draws without replacement by these weights.) What may be grafted: variables, functions of
+# `shuffled` gives the edits of a template in random order. Each kind has the same chance, whatever the number of its edits. (To draw without
+# replacement by weights, add Gumbel noise to the logarithms of the weights, and sort.) Three things may be grafted: variables, functions of
 # variables, and subtrees of the five best families so far.
 
 # %%
@@ -319,11 +318,13 @@ def draw_round(n):
 
 shown = range(1, len(steps) + 1)[:20] if len(steps) > 1 else {"1": 1, "the end": 1}
 control(draw_round, "round", shown, alt="Round {} of a local search: the tree that is edited, its best child, and the misfit of all children so far, which falls when a good edit is found.")
+worse = [misfit(child) > misfit(parent) for parent, children in steps for _, child in children]
+print(f"children that fit worse than their parent: {percent(worse)}")
 print("behind the points:", to_infix(works.truth, works.truth_constants, digits=3))
 print("the answer:       ", to_infix(results[works.name].answer.prefix, results[works.name].answer.constants, digits=3))
 
 # %% [markdown]
-# Notice that most children are worse than their parent. That costs one fit each, and one good edit is enough. The example that fails:
+# Notice how many children fit worse than the family they come from. Each costs one fit, and one good edit is enough. The example that fails:
 
 # %% tags=["hide-input"]
 answer = results[fails.name].answer
@@ -332,8 +333,8 @@ print("the answer:       ", to_infix(answer.prefix, answer.constants, digits=3))
 print(f"R² on the given points {answer.r2:.4f}, on fresh ones {results[fails.name].r2:.4f}")
 
 # %% [markdown]
-# Here no single edit of what was found led to a better fit within the candidates that were allowed. A search that climbs step by step needs
-# steps that can be climbed.
+# Here the candidates ran out before any family fitted. A search that goes edit by edit needs a way on which each edit, or nearly each, fits
+# better than the one before.
 #
 # ## What the network adds
 #
@@ -369,7 +370,7 @@ for name in charts.present(rows, LINES):
 ax.set(xscale="log", xlabel="candidates fitted per problem", ylabel="$R^2 > 0.99$ on fresh points (%)", ylim=(0, 90))
 ax.set_title("The network saves candidates; without it local search still rises")
 ax.legend(fontsize=8, loc="upper left")
-save(figure, "anytime", alt="Accuracy against candidates per problem for beam search, NSR-gvs, NSR-gvs with TPSR, families with NSR-gvs, and local search with and without a network. Local search with a network is highest from about 50 candidates on; without one it reaches the beams at about 150.")
+save(figure, "anytime", alt="Accuracy against candidates per problem for beam search, NSR-gvs, NSR-gvs with TPSR, families with NSR-gvs, and local search with and without a network. Local search with a network is at or near the top everywhere; without one it starts low, reaches the beams at about 150 candidates and ends above them.")
 
 # %% [markdown]
 # A line shows how many answers would have been accurate, had every search been stopped there. A mark shows where the longest search ends.
@@ -402,8 +403,8 @@ lines = [(name, "{:+.1f} ({:+.1f} to {:+.1f})".format(*d), verdict_on_claim(d, a
 pd.DataFrame(lines, columns=["local search is more accurate than", "points", "verdict"]).set_index("local search is more accurate than")
 
 # %% [markdown]
-# Read the second line with the sixth: at the cost of a large beam, a search without any network is about as accurate as that beam. And the fifth
-# line is a limit: a family takes longer to fit than a formula, and in the few milliseconds of a greedy answer local search has hardly begun.
+# Read the second line: with as many candidates as a large beam, a search without any network is not shown to be less accurate than that beam. The
+# fifth line is a limit: a family takes longer to fit than a formula, and in the few milliseconds of a greedy answer local search has hardly begun.
 #
 # Departure: a family that was fitted before is not counted again. Fit and decoder are ours, not the published ones (chapters 04 and 05).
 #
