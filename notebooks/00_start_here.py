@@ -181,7 +181,7 @@ print("accurate", percent(plain.accurate))
 # That was the network with five candidates. Each strategy that computes more has a chapter. Small numbers in the figure are candidates per
 # problem. (NSRwH is told properties of the true formula.)
 
-# %% tags=["hide-input"]
+# %% tags=["hide-input", "cover"]
 figure, ax = plt.subplots(figsize=(6.4, 4.6))
 for name in ("beam", "tpsr", "gvs", "gvs+tpsr", "nsrwh-all", "local"):
     parts = [row_of(rows, name, size) for size in sorted(rows[rows.strategy == name].beam_size.unique())]
