@@ -101,8 +101,8 @@ def tokens_after(prefix):
 # $$Q(s,a) + \beta(s)\, p(a \mid s) \frac{\sqrt{\ln N(s)}}{1 + N(s,a)}, \qquad
 # \beta(s) = \ln \frac{N(s) + c_{\mathrm{base}} + 1}{c_{\mathrm{base}}} + c.$$
 #
-# The first term prefers what was good so far. The second, called P-UCB, prefers what the network finds likely and the search has
-# visited rarely.
+# This sum is called P-UCB. Its first term prefers what was good so far; the second prefers what the network finds likely and the search
+# has visited rarely.
 
 # %%
 @dataclass
