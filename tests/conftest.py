@@ -26,6 +26,8 @@ SLOW = (
     "test_browser",
     "test_sweeps",
     "test_estimator",
+    "test_options",
+    "test_reports",
     "test_training",
     "test_faults",
     "test_promises",

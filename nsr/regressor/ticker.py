@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -48,7 +49,8 @@ class Ticker:
             self._stream.flush()
 
     def _show(self, line: str) -> None:
-        if self._replaces:
+        if self._replaces:  # a line that is wrapped could not be replaced
+            line = line[: shutil.get_terminal_size((120, 24)).columns - 1]
             self._stream.write(f"\r{line.ljust(self._longest)}")
             self._longest = len(line)
         else:

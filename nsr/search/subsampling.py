@@ -134,7 +134,8 @@ def _judge(pending: Sequence[tuple[Oracle, Verify]], deadline: Deadline | None) 
     for first in range(0, max((len(request.prefixes) for _, request in pending), default=0), TOGETHER):
         if first == 0 or not deadline.passed:
             next_few = [(oracle, request.between(first, first + TOGETHER)) for oracle, request in pending]
-            verify_all([(oracle, request) for oracle, request in next_few if request.prefixes])
+            few = [(oracle, request) for oracle, request in next_few if request.prefixes]
+            deadline.unless_interrupted(lambda few=few: verify_all(few), [])
 
 
 def _result(oracle: Oracle, results: Sequence[Result], reference: Any) -> Result:

@@ -74,7 +74,14 @@ def model() -> NSRegressor:
     table = pd.DataFrame(X[:, :3], columns=["a b", "c", "d"])
     y = table["a b"] / table["c"] + 0.01 * RNG.standard_normal(40)
     return NSRegressor(
-        str(tiny_full().folder), "beam", beam_size=2, n_bags=1, random_state=0, start=[], forbid=["tan"]
+        str(tiny_full().folder),
+        "beam",
+        beam_size=2,
+        n_bags=1,
+        random_state=0,
+        start=[],
+        forbid=["tan"],
+        must_use=["c"],
     ).fit(table, y)
 
 
@@ -94,7 +101,11 @@ def test_an_estimator_comes_back_from_json_as_it_was(model):
         assert close(
             model.to_torch(row)(torch.tensor(table.to_numpy())).detach().numpy(), model.predict(table, row)
         )
-    assert back.half_widths_ == model.half_widths_ and back.beyond_ == model.beyond_
+    assert (
+        back.half_widths_ == model.half_widths_
+        and back.beyond_ == model.beyond_
+        and back.nice_ == model.nice_
+    )
     model.half_widths_ = [np.inf]  # as many constants as rows
     assert NSRegressor.from_json(model.to_json()).half_widths_[0] == np.inf
     with pytest.raises(ValueError, match="feature names"):

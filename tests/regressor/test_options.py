@@ -17,6 +17,7 @@ from nsr.regressor import estimator
 from nsr.regressor.nice_numbers import NUMBERS, nearest, snapped
 from nsr.regressor.tables import TableError
 from nsr.regressor.ticker import Ticker
+from nsr.search import subsampling
 from nsr.search.allowance import NAMES, Allowance
 from nsr.search.deadline import Deadline
 from nsr.search.oracle import Oracle
@@ -182,6 +183,21 @@ def test_a_ticker_shows_the_best_formula_so_far():
     ]
 
 
+def test_a_line_on_a_screen_is_replaced_and_never_wraps(monkeypatch):
+    now, stream = [0.0], io.StringIO()
+    stream.isatty = lambda: True
+    monkeypatch.setenv("COLUMNS", "40")
+    ticker = Ticker(lambda c: "x" * 100 * (now[0] < 2), stream, clock=lambda: now[0])
+    oracle = Oracle(Problem([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]))
+    oracle.verify([("x1",)])
+    for now[0] in (1.0, 1.1, 3.0):
+        ticker([oracle])
+    ticker.end()
+    first, second, blank, end = stream.getvalue().split("\r")[1:]
+    assert len(first) == 39 == len(second) and second.rstrip() == "3 s, 1 candidates, R² −0.7500:"
+    assert not blank.strip() and len(blank) >= len(second.rstrip()) and end == ""
+
+
 def test_a_verbose_fit_names_its_best_formula(monkeypatch, capsys):
     monkeypatch.setattr("nsr.regressor.ticker.SELDOM", -1.0)
     small(verbose=True, strategy=LocalSearch(candidates=20)).fit(X, Y)
@@ -189,7 +205,7 @@ def test_a_verbose_fit_names_its_best_formula(monkeypatch, capsys):
     assert len(lines) > 2 and "dose" in lines[-1] and "candidates, R²" in lines[-1]
 
 
-@pytest.mark.parametrize("stage", ["plain forms", "search", "shorter", "own units", "table"])
+@pytest.mark.parametrize("stage", ["plain forms", "search", "bags", "shorter", "own units", "table"])
 def test_ctrl_c_keeps_the_best_formula_wherever_it_is_pressed(stage, monkeypatch):
     pressed = []
 
@@ -211,10 +227,12 @@ def test_ctrl_c_keeps_the_best_formula_wherever_it_is_pressed(stage, monkeypatch
     }
     if stage == "search":
         strategy, pressed = Interrupted(), [1]
+    elif stage == "bags":
+        monkeypatch.setattr(subsampling, "verify_all", once(subsampling.verify_all))
     else:
         monkeypatch.setattr(estimator, place[stage], once(getattr(estimator, place[stage])))
     with pytest.warns(RuntimeWarning, match="was interrupted after"):
-        model = small(strategy=strategy).fit(1000 * X, Y)
+        model = small(strategy=strategy, n_bags=2).fit(1000 * X, Y)
     assert pressed and model.stopped_ == "interrupted" and model.score(1000 * X, Y) > -1e-9
 
 
