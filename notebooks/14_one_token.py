@@ -320,9 +320,9 @@ ours = solve(example, strategies.OffTree(counted=0.0), trained)
 assert set(solve(example, ForceOne(), trained).generated) == set(ours.generated)
 
 # %% [markdown]
-# `nsr` calls this strategy `OffTree`. All strategies of the next table verify 150 candidates for each problem, but families, which fit a few
-# more to prune the answer. *True template* counts the answers that are the true formula. *Tokens* are what the decoder writes per problem,
-# *evaluations* what the fits cost. [A14](appendix/A14_one_token.py) has the problems on which the options of `OffTree` were chosen.
+# `nsr` calls this strategy `OffTree`. All strategies of the next table generate 150 candidates for each problem; with families (chapter 10)
+# those that differ only in constants are fitted once, so that fewer count. *True template* counts the answers that are the true formula.
+# [A14](appendix/A14_one_token.py) has the problems on which the options of `OffTree` were chosen.
 
 # %% tags=["hide-input"]
 def lines_of(table, name):
