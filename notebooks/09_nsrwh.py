@@ -157,10 +157,10 @@ def encode_hints(net, ids):
 # %%
 net, problem = trained.network, problems[0]
 points = torch.tensor(np.column_stack([problem.X, problem.y])[None]).float()  # (1, P, D+1)
-some, none = (torch.tensor([encode(told, vocabulary)]) for told in (hints, ()))
+some, none = (torch.tensor([encode(told, vocabulary)], device=net.device) for told in (hints, ()))
 with torch.inference_mode():
-    vectors, looks = encode_hints(net, some.to(net.device))
-    of_points = net.encode(points, None, none) - encode_hints(net, none.to(net.device))[0]
+    vectors, looks = encode_hints(net, some)
+    of_points = net.encode(points, None, none) - encode_hints(net, none)[0]
     memory = net.encode(points, None, some)
     assert torch.allclose(memory, of_points + vectors, atol=1e-3)
     same = torch.allclose(of_points, plain.network.encode(points), atol=1e-2)
@@ -169,7 +169,7 @@ print("the part of the points is that of the plain network:", same)
 
 # %% tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(7, 3.4))
-shown = ax.imshow(looks[0].float().cpu().tolist(), aspect="auto", cmap="Greys", vmin=0)
+shown = ax.imshow(looks[0].tolist(), aspect="auto", cmap="Greys", vmin=0)
 ax.set_xticks(range(len(words)), words, rotation=60, ha="right", fontsize=8)
 ax.set(ylabel="anchor")
 ax.grid(visible=False)

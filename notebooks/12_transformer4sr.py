@@ -167,7 +167,7 @@ def mix(block, grid):
 # The whole encoder is then a short loop. It must give the memory that the network computes, whatever the order of the points.
 
 # %%
-table = torch.from_numpy(tables).float().to(net.device)  # (B, P, 7)
+table = torch.tensor(tables, dtype=torch.float32, device=net.device)  # (B, P, 7)
 with torch.inference_mode():
     grid = net.embed(table)
     for block in net.blocks:

@@ -105,8 +105,9 @@ def find(wanted: str) -> Path:
     hits = [beginning] if beginning in known else [name for name in known if name.startswith(beginning)]
     if len(hits) == 1:
         return known[hits[0]]
+    some = hits or [*notebooks(), *(name[:3] for name in appendix())]
     raise LabError(
-        f"{'No' if not hits else 'More than one'} notebook is called {shown(wanted)}. There are: {', '.join(hits or known)}."
+        f"{'No' if not hits else 'More than one'} notebook is called {shown(wanted)}. There are: {', '.join(some)}."
     )
 
 

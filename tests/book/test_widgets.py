@@ -27,7 +27,7 @@ FAST = {
     "00_start_here": {},
     "01_boolean_formula_reduction": {},
     "02_expressions_and_data": {},
-    "03_training": {"overfit_steps": 9},
+    "03_training": {"overfit_steps": 60},
     "04_reproduction_bias": LAPTOP,
     "05_beam_search": LAPTOP,
     "06_tpsr": LAPTOP,
