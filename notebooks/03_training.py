@@ -184,7 +184,7 @@ below.set(xlabel="points, sorted by $x_1$", ylabel="learned vectors")
 below.grid(False)
 figure.colorbar(image, ax=below, label="weight", shrink=0.9)
 save(figure, "set_attention", alt="Above, the values y of 40 points sorted by x1. Below, a heat map of attention weights, 64 rows of learned vectors against the 40 points.")
-far = (data[:, -1] - data[:, -1].median()).abs().argsort()[-5:]
+far = np.abs(data[:, -1] - np.median(data[:, -1])).argsort()[-5:]
 print(f"the five points farthest from the median y get {float(looked[:, far].sum(-1).mean()):.0%} of the weight; evenly: {5 / n_points:.0%}")
 
 # %% [markdown]
