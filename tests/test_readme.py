@@ -112,6 +112,13 @@ def test_the_one_token_is_that_of_chapter_14():
             **told
         )
     )
+    forced = table("off_tree")
+    found = [
+        100 * part.same_template.mean()
+        for part in (row_of(forced, "off-tree"), row("beam", 150), row_of(forced, "families+off-tree"))
+    ]
+    assert says("in {:.1f} % of the cases, a beam with as many candidates in {:.1f} %".format(*found))
+    assert says(f"with families of formulas, {found[2]:.0f} %")
     over = table("novel_steps_over_training")
     medians = over.groupby(["phase", "step"]).log_prob.median().unstack()[[2000, 20000]]
     assert over.weights.nunique() == 2 and (medians[2000] < medians[20000]).drop("at").all()
