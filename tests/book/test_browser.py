@@ -215,7 +215,9 @@ def shown() -> Iterator[list]:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The book as a folder of pages: every chapter's and report's text and code, not executed, with outputs of
-    every kind."""
+    every kind. NSR_BOOK=outputs/laptop looks at pages that were really executed."""
+    if executed := os.environ.get("NSR_BOOK"):
+        return Path(executed).resolve()
     folder, outputs = tmp_path_factory.mktemp("site") / "tiny", shown()
     for name, path in runner.the_book().items():
         metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.new_record({}, seed=0, seconds=0.0)
