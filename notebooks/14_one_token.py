@@ -54,6 +54,7 @@ recompute: bool = False  # measure what the table lacks
 # %% tags=["hide-input"]
 import math
 from collections import Counter
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -61,8 +62,8 @@ import pandas as pd
 
 from nsr import book
 from nsr.evidence import (
-    GREY, INK, KEY, NOVEL, bare_problems, control, draw_beginnings, draw_tokens, last_leaves, log_probabilities, mean, measured,
-    networks_for, paired_difference, read_plan, save, step_jobs, stopped_at, use_style, verdict_on_claim,
+    GREY, INK, NOVEL, bare_problems, control, draw_beginnings, draw_tokens, last_leaves, log_probabilities, mean, measured,
+    networks_for, paired, paired_difference, read_plan, save, step_jobs, stopped_at, use_style, verdict_on_claim,
 )
 from nsr.formulas import END, PrefixTree, to_infix
 from nsr.search import Complete, NextTokens, Verify, solve, solve_all, strategies
@@ -325,14 +326,14 @@ assert set(solve(example, ForceOne(), trained).generated) == set(ours.generated)
 # [A14](appendix/A14_one_token.py) has the problems on which the options of `OffTree` were chosen.
 
 # %% tags=["hide-input"]
-def lines_of(table, name):
+def lines_of(table):
     sizes = read_plan()["sizes"][scale] | {"beam_size": 150}
-    rows = read_plan()["tables"][table].rows(networks[name], "nesymres", sizes, scale)
-    rows = [row for row in rows if row.test_set == "not_included"]
-    return measured(table, rows, networks[name], scale=scale, live=2).assign(weights=name)
+    rows = [replace(row, weights=name) for name, one in networks.items()
+            for row in read_plan()["tables"][table].rows(one, "nesymres", sizes, scale) if row.test_set == "not_included"]
+    return measured(table, rows, networks, scale=scale, live=2, by_network=True)
 
 
-searched = pd.concat([lines_of(table, name) for table in ("off_tree", "beam", "local") for name in networks])
+searched = pd.concat([lines_of(table) for table in ("off_tree", "beam", "local")])
 
 # %%
 wide_beam = searched[searched.strategy == "beam"].beam_size.max()
@@ -356,8 +357,7 @@ pd.DataFrame(table).T.round(1)
 # %%
 changes = {}
 for what in ("novel", "accurate", "same_template"):
-    pair = forced.merge(beams, on=["weights", *KEY], suffixes=("", "_beam")).astype({what: float, f"{what}_beam": float})
-    changes[what] = paired_difference(pair[what], pair[f"{what}_beam"], pair.truth, pair.weights, seed)
+    changes[what] = paired(forced, beams, what, seed)[0]
     print(f"{what}: off-tree search − beam search = {{:+.1%}} ({{:+.1%}} to {{:+.1%}})".format(*changes[what]))
 
 # %% [markdown]

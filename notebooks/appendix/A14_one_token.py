@@ -92,16 +92,17 @@ else:
 LOOKS = {"before": (INK, "-", "before the novel step"), "at": (NOVEL, "-", "at it"), "after": (GREY, "-", "after it"),
          "once": (INK, ":", "known by one template")}
 medians = over.groupby(["phase", "weights", "step"]).log_prob.median()
+at = over[over.phase == "at"].groupby("step").log_prob.median()
 figure, ax = plt.subplots(figsize=(7, 3.2))
 for (phase, name), line in medians.groupby(level=["phase", "weights"]):
     colour, dashes, label = LOOKS[phase]
     first = name == over.weights.iloc[0]
     ax.plot(line.index.get_level_values("step"), line, color=colour, ls=dashes, label=label if first else None)
 ax.set(xlabel="training step", ylabel="median log-probability of the true token",
-       title="Training makes the novel step less likely, and all other true tokens more")
+       title="At the novel step the median goes from {:.1f} to {:.1f}".format(*at.loc[[at.index.min(), at.index.max()]]))
 ax.legend(fontsize=8)
-save(figure, "over_training", alt="Four curves over the training steps. The log-probability at the novel step falls; before, after and at "
-     "steps known by one template it rises towards 0.")
+save(figure, "over_training", alt="Curves of the median log-probability over the training steps: before, at and after the novel step, and at "
+     "steps known by one template.")
 
 # %% [markdown]
 # This was looked at after the other tables, and no margin was set before. The same as numbers, at the first and the last snapshot, over all

@@ -12,6 +12,5 @@ __getattr__, __dir__, __all__ = door(
         "run_records": "REFERENCE ROOT new_record clock digest figure_dir headless progress record run_dir short uses",
         "result_tables": "read_table record_path write_table",
         "runner": "notebooks",
-        "pages": "CHAPTERS",
     },
 )

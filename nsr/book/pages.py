@@ -18,23 +18,6 @@ from nsr.book.run_records import atomic_write, clock
 # Every notebook's first cell says these, in this order; a report says only its question and its runtime.
 LABELS = ("Claim", "You will see", "Needs", "From the paper", "Runtime")
 REPORT_LABELS = ("Question", "Runtime")
-CHAPTERS = {  # the plan of the book; which of them exist is for the folder of notebooks to say
-    "00_start_here": "the map",
-    "01_boolean_formula_reduction": "why writing token by token is hard: the theorem",
-    "02_expressions_and_data": "where the formulas and the points come from",
-    "03_training": "a network learns to guess formulas",
-    "04_reproduction_bias": "it copies: the main finding",
-    "05_beam_search": "more candidates",
-    "06_tpsr": "planning with a tree search",
-    "07_nsr_gvs": "showing the network parts of formulas",
-    "08_pac_guarantee": "what guessing and checking guarantees",
-    "09_nsrwh": "giving hints",
-    "10_families_and_local_search": "what we would try next",
-    "11_strategies_compared": "all of them on one table",
-    "12_transformer4sr": "a second system",
-    "13_practice": "formulas from physics, and no formula at all",
-    "14_one_token": "the copying happens at one token",
-}
 
 
 def header(notebook: Path) -> dict[str, str]:
@@ -114,10 +97,14 @@ def _first_line(text: str) -> str:
     return (text.strip().splitlines() or [""])[0]
 
 
-def document(template: str, **content: Any) -> str:
+def document(template: str, scripted: bool = True, **content: Any) -> str:
     """A page from a template, with the style and the script that it may use, and no others."""
     style, script = ((TEMPLATES / name).read_text("utf-8") for name in ("style.css", "page.js"))
-    given = {"style": style, "script": script, "policy": policy([script], [style])}
+    given = {
+        "style": style,
+        "script": script if scripted else "",
+        "policy": policy([script] * scripted, [style]),
+    }
     return environment().get_template(template).render(before="", after="", **given, **content)
 
 

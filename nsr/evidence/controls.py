@@ -18,7 +18,7 @@ MOST = 24  # pictures of one control
 
 
 def control(
-    draw: Callable[[Any], Figure], name: str, values: Sequence[Any] | Mapping[str, Any], alt: str = ""
+    draw: Callable[[Any], Figure], name: str, values: Sequence[Any] | Mapping[str, Any], alt: str
 ) -> None:
     """Let the reader choose one of `values`, by its text, and see the figure that `draw` makes of it. `name`
     stands beside the slider; `alt` says what one sees and may contain {} for the chosen text."""

@@ -147,12 +147,12 @@ def title_of(strategy: str, beam_size: int = 0) -> str:
     return f"{NAMES.get(strategy, strategy)} ({beam_size})" if beam_size else NAMES.get(strategy, strategy)
 
 
-def save(figure: Figure, name: str, alt: str = "") -> None:
+def save(figure: Figure, name: str, alt: str) -> None:
     """Show a figure and keep it with the current run, as <name>.png. `alt` says what one sees, for those who
     do not see it."""
     path = figure_dir() / f"{name}.png"
-    path.write_bytes(png_of(figure))
-    display(Image(path.read_bytes(), width=width_of(figure), alt=alt))
+    path.write_bytes(picture := png_of(figure))
+    display(Image(picture, width=width_of(figure), alt=alt))
     plt.close(figure)
 
 

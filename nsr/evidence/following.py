@@ -53,7 +53,7 @@ def with_points_of_another(problems: Sequence[Problem]) -> list[Problem]:
     return out
 
 
-class Told:
+class Hinted:
     """Beam search with given hints per problem, which also notes the log-probability of the truth."""
 
     name = "told"
@@ -89,7 +89,7 @@ def asked(
     }
     lines, exchanged = [], with_points_of_another(problems)
     for given in SELECTIONS:
-        told, elsewhere = Told(hints[given], beam_size), Told(hints[given], beam_size, search=False)
+        told, elsewhere = Hinted(hints[given], beam_size), Hinted(hints[given], beam_size, search=False)
         if exchanged:
             solve_all(exchanged, elsewhere, trained, seed=seed)
         for result in solve_all(problems, told, trained, seed=seed):

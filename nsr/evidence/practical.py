@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-LABELS = {
-    "tpsr": "TPSR",
-    "gvs": "NSR-gvs",
-    "gvs+tpsr": "NSR-gvs + TPSR",
-    "local": "local search",
-}  # a beam is labelled by its size
-
-
 def practical_strategies(
     largest_beam: int = 150, iterations: int = 30, candidates: int = 450, **of_gvs: int
 ) -> dict[str, tuple[Strategy, str]]:
@@ -45,15 +37,21 @@ def practical_strategies(
         own = {field.name for field in dataclasses.fields(made)}
         given = turned | of_gvs if "gvs" in name else turned
         made = dataclasses.replace(made, **{key: value for key, value in given.items() if key in own})
-        found[LABELS.get(name, f"beam {size}")] = made, "full-gvs" if "gvs" in name else "full"
+        found[label_of(name, size)] = made, "full-gvs" if "gvs" in name else "full"
     return found
 
 
 def labelled(lines: pd.DataFrame) -> pd.DataFrame:
     """Lines of the practical tables with the label of each strategy, and R² as numbers."""
-    pairs = zip(lines.strategy, lines.beam_size)
-    labels = [f"beam {size:.0f}" if name == "beam" else LABELS.get(name, name) for name, size in pairs]
+    labels = list(map(label_of, lines.strategy, lines.beam_size))
     return lines.assign(label=labels, r2=lines.r2.astype(float))
+
+
+def label_of(strategy: str, beam_size: float) -> str:
+    """A strategy for people: a beam by its size, as there are two; the others by their names."""
+    from nsr.evidence.figures import title_of  # late: whoever measures draws nothing
+
+    return f"beam {beam_size:.0f}" if strategy == "beam" else title_of(strategy)
 
 
 def practical_problems(row: Row) -> list[Problem]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsr.book.mathml import with_mathml
-from nsr.book.pages import policy
+from nsr.book.pages import document
 from nsr.book.run_records import atomic_write
 from nsr.formulas.expressions import VARIABLES
 from nsr.numbers.evaluation import evaluate
@@ -29,12 +29,6 @@ if TYPE_CHECKING:
     from nsr.regressor.estimator import NSRegressor
 
 SHOWN = 20  # rows of the front
-_CSS = """
-body { margin: 0 auto; padding: 1rem; max-width: 50rem; color: #1d2430; background: #fff; font: 16px/1.5 system-ui, sans-serif; }
-math { font-size: 1.15em; } math[display=block] { overflow-x: auto; overflow-y: hidden; margin: 1rem 0; }
-table { border-collapse: collapse; font-size: .9rem; } th, td { padding: .2rem .8rem .2rem 0; border-bottom: 1px solid #dfe4ea; text-align: left; }
-pre { background: #f5f7f9; padding: .6rem; white-space: pre-wrap; overflow-wrap: anywhere; } img { max-width: 100%; height: auto; }
-"""
 
 
 @dataclass(frozen=True)
@@ -50,12 +44,7 @@ class Report:
     @property
     def html(self) -> str:
         """The whole page, in which a browser runs nothing and asks nobody."""
-        return (
-            '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-            '<meta name="viewport" content="width=device-width, initial-scale=1">'
-            f'<meta http-equiv="Content-Security-Policy" content="{policy([], [_CSS])}">'
-            f"<title>{html.escape(self.title)}</title><style>{_CSS}</style></head><body>{self.body}</body></html>\n"
-        )
+        return document("report.html", scripted=False, title=self.title, body=self.body)
 
     def save(self, path: Path | str) -> Path:
         """Write the page, whole or not at all."""
@@ -192,7 +181,7 @@ def _picture(x, y, labels: tuple[str, str], line: tuple[Sequence, Sequence], alt
     axes.plot(*line, color="#222222", linewidth=1)
     axes.set_xlabel(labels[0], parse_math=False)
     axes.set_ylabel(labels[1], parse_math=False)
-    file = io.BytesIO()
+    file = io.BytesIO()  # not by nsr.evidence.figures, which would bring pyplot and the style of the book
     figure.savefig(file, format="png", dpi=120)
     data = base64.b64encode(file.getvalue()).decode()
     return f'<p><img src="data:image/png;base64,{data}" alt="{html.escape(alt)}"></p>'

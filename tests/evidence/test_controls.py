@@ -52,7 +52,7 @@ def test_frames_are_equally_large_and_all_but_the_first_are_hidden():
 @pytest.mark.parametrize("values", [[1], range(25)])
 def test_one_value_is_no_choice_and_many_are_too_many(values):
     with pytest.raises(ValueError, match="2 to 24 values"):
-        controls.control(draw, "height", values)
+        controls.control(draw, "height", values, alt="a line")
 
 
 def test_without_a_reader_the_frames_are_shown_and_with_one_a_slider_draws(monkeypatch: pytest.MonkeyPatch):
