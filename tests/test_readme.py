@@ -12,21 +12,21 @@ from conftest import ROOT
 from nsr.book import result_tables, runner
 from nsr.evidence import paper, scaling
 from nsr.evidence.anytime import stopped_at
-from nsr.evidence.comparison import KEY, at_equal_cost, flagged, paired, row_of
+from nsr.evidence.comparison import KEY, flagged, paired, row_of
 from nsr.evidence.statistics import mean
 
 pytestmark = pytest.mark.static
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_table_of_claims_is_that_of_chapter_09():
+def test_the_table_of_claims_is_that_of_chapter_11():
     with open(ROOT / "outputs" / "reference" / "laptop" / "claims.csv", encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
     judged = {
         row["claim"]: (row["published_claim_verdict"].replace("not measured yet", "–"), row["claim_verdict"])
         for row in lines
     }
-    said = re.findall(r"^\| <!-- (\w+) --> .*? \| ([\w–]+) \| (\w+) \|$", README, re.MULTILINE)
+    said = re.findall(r"^\| <!--(\w+)--> .*? \| ([\w–]+) \| (\w+) \|$", README, re.MULTILINE)
     assert {claim: tuple(words) for claim, *words in said} == judged
 
 
@@ -66,28 +66,19 @@ def test_levels_are_those_of_the_tables_and_of_the_paper():
     assert all(1.75 < ratio[0] / ratio[1] < 2.25 for ratio in (beam, gvs, both))  # "about twice"
 
 
-def test_what_decoder_and_fit_contribute():
+def test_the_decoder_explains_more_of_the_levels_than_the_fit_and_not_all():
     ways = flagged(table("protocols"))
-    beams = {name: row_of(ways[ways.protocol == name], "beam", 150) for name in set(ways.protocol)}
-    shares = {name: 100 * part.accurate.mean() for name, part in beams.items()}
-    assert says(
-        "is accurate on {ours:.0f} % with ours, on {published decoder:.0f} % with the published decoder, and on "
-        "{published:.0f} % with the published fit as well".format(**shares)
-    )
-    gvs = row("gvs", 5)
-    ahead = lead(at_equal_cost(row("beam"), gvs.candidates.mean()), gvs)[0]
-    published = ways[ways.protocol == "published"]
-    gvs, beams = row_of(published, "gvs", 5), row_of(published, "beam")
-    value, low, high = lead(gvs, at_equal_cost(beams, gvs.candidates.mean()))
-    assert low < 0 < high and says(
-        f"with ours the beam is {ahead:.1f} points ahead of NSR-gvs, and with both as published it is {value:.1f} points behind "
-        f"({low:.1f} to {high:.1f}: undecided)"
-    )
+    levels = {
+        name: 100 * row_of(part, "beam", 150).accurate.mean() for name, part in ways.groupby("protocol")
+    }
+    of_decoder, of_fit = (levels["ours"] - levels[f"published {part}"] for part in ("decoder", "fit"))
+    assert of_decoder > of_fit > 0 and levels["published"] > paper.row("beam", 150).accurate
+    assert says("The decoder explains part of this, the fit less, and the rest is unexplained.")
 
 
 def test_the_one_token_is_that_of_chapter_14():
     steps = table("novel_steps")
-    assert steps.weights.nunique() == 3 and says("These are numbers of three networks")
+    assert steps.weights.nunique() == 3 and says("three networks). The median")
     walks = steps[steps.what == "walk"]
     medians = walks[walks.test_set == "not_included"].groupby("phase").log_prob.median()
     assert says(
@@ -98,55 +89,33 @@ def test_the_one_token_is_that_of_chapter_14():
     common = walks[walks.test_set == "baseline"]
     pairs = common.merge(common, on=["seed", "problem", "truth", "place"], suffixes=("", "_b"))
     new = pairs[(pairs.weights != pairs.weights_b) & (pairs.phase == "at") & (pairs.alike_b > 0)]
-    one = new[(new.alike_b == 1) & (new.others_b >= 2)]
-    gains = [mean(part.log_prob_b - part.log_prob, part.truth, part.weights) for part in (new, one)]
-    assert says(
-        "is {:.1f} nats more likely ({:.1f} to {:.1f}) to a network that was shown it, and {:.1f} ({:.1f} to {:.1f}) if one single".format(
-            *gains[0], *gains[1]
-        )
-    )
+    gain = mean(new.log_prob_b - new.log_prob, new.truth, new.weights)
+    assert says("is {:.1f} nats more likely ({:.1f} to {:.1f}) to a network that was shown it".format(*gain))
     told = 100 * steps[steps.what == "told"].astype({"same": float}).groupby("told").same.mean()
     assert says(
         "in {nothing:.1f} % of the cases, told all true tokens before that one in {before:.0f} %, and told that one, too, in {at:.0f} %".format(
             **told
         )
     )
-    forced = table("off_tree")
-    found = [
-        100 * part.same_template.mean()
-        for part in (row_of(forced, "off-tree"), row("beam", 150), row_of(forced, "families+off-tree"))
-    ]
-    assert says("in {:.1f} % of the cases, a beam with as many candidates in {:.1f} %".format(*found))
-    assert says(f"with families of formulas, {found[2]:.0f} %")
-    over = table("novel_steps_over_training")
-    medians = over.groupby(["phase", "step"]).log_prob.median().unstack()[[2000, 20000]]
-    assert over.weights.nunique() == 2 and (medians[2000] < medians[20000]).drop("at").all()
-    assert says("that one less (from {:.1f} to {:.1f})".format(*medians.loc["at"]).replace("-", "−"))
 
 
 def test_leads_have_their_limits():
     both, beam, alone, local = row("gvs+tpsr", 1), row("beam", 150), row("local-random"), row("local")
+    behind = -lead(stopped_at(both, [150] * len(both)), beam)[0]
     assert says(
-        f"{both.candidates.mean():.0f} candidates against {beam.candidates.mean():.0f}: stopped at 150 candidates it is "
-        "{:.1f} points less accurate than a beam of 150".format(
-            -lead(stopped_at(both, [150] * len(both)), beam)[0]
-        )
+        f"stopped at 150 candidates, NSR-gvs + TPSR is {behind:.1f} points less accurate than a beam of 150"
     )
     assert says(
-        f"without any, it is {100 * alone.accurate.mean():.0f} % accurate and {100 * alone.novel.mean():.0f} % novel, where a beam of 150 is "
-        f"{100 * beam.accurate.mean():.0f} % accurate and NSR-gvs {100 * row('gvs', 5).accurate.mean():.0f} %"
+        f"without any, it is {100 * alone.accurate.mean():.0f} % accurate and {100 * alone.novel.mean():.0f} % novel"
     )
     assert says(f"the network adds {lead(local, alone)[0]:.0f} points")
     greedy = row("beam", 1)
     spent = local.merge(greedy[[*KEY, "seconds"]], on=KEY, suffixes=("", "_limit"))
     value, _, high = lead(stopped_at(spent, spent.seconds_limit, "seconds"), greedy)
-    assert (
-        says(f"against the smallest beam: it is {-value:.1f} points less accurate than a beam of 1")
-        and high < 0
-    )
+    assert high < 0 and says(f"At equal seconds it is {-value:.1f} points less accurate than a beam of 1.")
 
 
-def test_section_5_2_is_that_of_chapter_10():
+def test_section_5_2_is_that_of_chapter_12():
     new = table("t4sr_scaling")
     top = new[new["items"] == new["items"].max()]
     new, top, known = (
@@ -155,7 +124,7 @@ def test_section_5_2_is_that_of_chapter_10():
         top[top.test_set == "new_tables"],
     )
     said = dict(
-        re.findall(r"^\| <!-- 5\.2 (\w+) --> .*? \| – \| not reproduced: (.*) \|$", README, re.MULTILINE)
+        re.findall(r"^\| <!--5\.2-(\w+)--> .*? \| – \| not reproduced: (.*) \|$", README, re.MULTILINE)
     )
     moves = [
         scaling.saturates(scaling.steps_between(new, "items", flag)) for flag in ("novel_constants", "novel")
@@ -166,7 +135,6 @@ def test_section_5_2_is_that_of_chapter_10():
     }
     assert all(100 * top[flag].mean() > limit for flag, limit in scaling.PAPER.items())
     assert says(f"of formulas that it *was* trained on it finds {100 * known.same_skeleton.mean():.0f} %")
-    assert says(f"{100 - 100 * top.truth_novel.mean():.0f} % of its test formulas have an old structure")
 
 
 # ---- chapters and links -------------------------------------------------------------------------------------------------------
