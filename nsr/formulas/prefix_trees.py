@@ -6,10 +6,13 @@ the tree, the network has to write something that it never wrote in training: th
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable
 
 from nsr.formulas.expressions import END, Prefix, Token
+
+LAST = "\U0010ffff"  # after every token in the order of strings
 
 
 class PrefixTree:
@@ -21,21 +24,20 @@ class PrefixTree:
     """
 
     def __init__(self, expressions: Iterable[Prefix]) -> None:
-        self._counts: Counter[Prefix] = Counter()
-        for expression in expressions:
-            tokens = (*expression, END)
-            self._counts.update(tokens[:length] for length in range(len(tokens) + 1))
+        # in order, so that the expressions with one beginning are neighbours
+        self._sorted = sorted((*expression, END) for expression in expressions)
 
     def __len__(self) -> int:
         """The number of expressions."""
-        return self._counts[()]
+        return len(self._sorted)
+
+    def _alike(self, prefix: Prefix) -> range:
+        """Where the expressions stand that begin with the prefix."""
+        prefix = tuple(prefix)
+        return range(bisect_left(self._sorted, prefix), bisect_left(self._sorted, (*prefix, LAST)))
 
     def count(self, prefix: Prefix) -> int:
-        return self._counts.get(tuple(prefix), 0)
-
-    def goes_on(self, prefix: Prefix, token: Token) -> bool:
-        """Whether some expression of the set begins with the prefix and then the token."""
-        return (*prefix, token) in self._counts
+        return len(self._alike(prefix))
 
     def next(self, prefix: Prefix) -> dict[Token, int]:
         """The tokens with which expressions go on after a prefix, and how many do.
@@ -43,12 +45,8 @@ class PrefixTree:
         >>> PrefixTree([("sin", "x1"), ("sin", "x2"), ("add", "x1", "x2")]).next(("sin",))
         {'x1': 1, 'x2': 1}
         """
-        size = len(prefix)
-        return {
-            longer[-1]: n
-            for longer, n in self._counts.items()
-            if len(longer) == size + 1 and longer[:size] == prefix
-        }
+        longer = (self._sorted[place] for place in self._alike(prefix))
+        return dict(Counter(tokens[len(prefix)] for tokens in longer if len(tokens) > len(prefix)))
 
     def novel_step(self, expression: Prefix) -> int | None:
         """The place of the first token at which no expression of the set begins like this one; None if it is
@@ -60,7 +58,5 @@ class PrefixTree:
         True
         """
         tokens = (*expression, END)
-        for place, token in enumerate(tokens):
-            if not self.goes_on(tokens[:place], token):
-                return place
-        return None
+        lengths = range(1, len(tokens) + 1)
+        return next((length - 1 for length in lengths if not self.count(tokens[:length])), None)
