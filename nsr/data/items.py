@@ -216,10 +216,12 @@ def sample_items(
     recipe: ItemRecipe = ItemRecipe(),
     templates: Sequence[int] | None = None,
     tries: int = 4,
+    replace: bool = False,
 ) -> Items:
     """Draw items: from random templates of the bank (n_items), or one from each given template.
 
-    A random template whose items are invalid `tries` times is replaced by another; a given one raises.
+    A random template whose items are invalid `tries` times is replaced by another of the bank; a given one
+    raises, unless it may be replaced, too.
 
     >>> bank = TemplateBank([("add", "x1", "sin", "x2")])
     >>> items = sample_items(bank, np.random.default_rng(0), 3, n_points=10)
@@ -243,7 +245,7 @@ def sample_items(
     while len(pending):
         valid = _draw(rng, pending, chosen, bank.programs, numbers, tries, drawn)
         pending = pending[~valid]
-        if len(pending) and (templates is not None or rounds > 100):
+        if len(pending) and (templates is not None and not replace or rounds > 100):
             raise ValueError(
                 f"no valid points for template {bank[chosen[pending[0]]]} in {tries} tries: "
                 f"its values are undefined or beyond ±{recipe.y_limit:g} almost everywhere"

@@ -86,9 +86,11 @@ def test_set(
     n_fresh: int = 100,
     recipe: TreeRecipe = TreeRecipe(),
     items: ItemRecipe = ItemRecipe(),
+    replace: bool = False,
 ) -> list[Problem]:
     """n problems of a test set, made the way training items are: constants, supports, n_points given and
-    n_fresh to report on."""
+    n_fresh to report on. With `replace`, a template that has values almost nowhere gives way to another of the
+    set."""
     templates = test_templates(name, training, n, seed, recipe)
     rng = np.random.default_rng([random_streams.TEST_SETS, seed, TEST_SETS.index(name)])
     drawn = sample_items(
@@ -98,6 +100,7 @@ def test_set(
         recipe=items,
         templates=range(n),
         tries=200,
+        replace=replace,
     )
     return [
         Problem(

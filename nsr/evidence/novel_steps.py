@@ -40,10 +40,13 @@ TOLD = ("nothing", "before", "at")  # which true tokens a search begins with
 
 def bare_problems(trained: Trained, test_set: str, seed: int, n: int, n_points: int) -> list[Problem]:
     """Problems whose truths are templates, without constants: then the tree of templates says what was shown.
-    Those of `baseline` are the same for every network of a recipe."""
+    Those of `baseline` are the same for every network of a recipe. With all operators some templates have no
+    values without constants (asin of something large); others of the set stand for them."""
     s = trained.settings
     recipe = TreeRecipe(trained.vocabulary, s["min_operators"], s["max_operators"])
-    return make_test_set(test_set, trained.templates, n, seed, n_points, n_points, recipe, NO_CONSTANTS)
+    return make_test_set(
+        test_set, trained.templates, n, seed, n_points, n_points, recipe, NO_CONSTANTS, replace=True
+    )
 
 
 def step_jobs(

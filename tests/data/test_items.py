@@ -113,3 +113,15 @@ def test_a_template_without_valid_points_is_named():
         sample_items(bank, np.random.default_rng(0), 2, recipe=nowhere)
     with pytest.raises(ValueError, match="at least one template"):
         TemplateBank([])
+
+
+def test_a_given_template_without_valid_points_may_be_replaced_by_another_of_its_bank():
+    nowhere, somewhere = ("asin", "add", "pow2", "x1", "exp", "pow2", "x1"), ("sin", "x1")
+    assert is_valid(nowhere)
+    bank = TemplateBank([nowhere, somewhere], FULL)
+    with pytest.raises(ValueError, match="no valid points for template"):
+        sample_items(bank, np.random.default_rng(0), templates=[1, 0], recipe=ItemRecipe(max_constants=1))
+    items = sample_items(
+        bank, np.random.default_rng(0), templates=[1, 0], recipe=ItemRecipe(max_constants=1), replace=True
+    )
+    assert [items.prefix(i) for i in range(2)] == [somewhere, somewhere]
