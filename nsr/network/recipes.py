@@ -177,21 +177,29 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
 def read_settings(name: str, scale: str = "laptop", overrides: Mapping[str, Any] | None = None) -> Settings:
     """The settings of params/training/<scale>/<name>.yaml with some keys replaced.
 
-    `t4sr-1600` is `t4sr` with 1600 items. `nesymres@2` is another network of the same recipe: both of its
-    seeds are two higher, so that its templates are others, and where it begins with a trained network, it
-    begins with that one's `@2`.
+    `t4sr-1600` is `t4sr` with a fixed set of 1600 items, and `brief-1000` is `brief` with templates of 1000
+    draws. `nesymres@2` is another network of the same recipe: both of its seeds are two higher, so that its
+    templates are others, and where it begins with a trained network, it begins with that one's `@2`. A recipe
+    that says `like: nesymres` has only what differs from that one.
     """
     name, _, number = name.partition("@")
     known = {file.stem: file for file in sorted((ROOT / "params" / "training" / scale).glob("*.yaml"))}
-    (base, _, size), sized = name.rpartition("-"), {}
-    if name not in known and base in known and size.isdecimal() and len(size) < 10:
-        name, sized = base, {"items": int(size)}
-    refuse_unknown([name], known, "recipe", SettingsError, f"at the scale {scale!r}")
-    path = known[name]
-    values = read_yaml(path, RECIPE) or {}
-    if not isinstance(values, dict):
-        raise SettingsError(f"{short(path)} is no recipe. It needs lines like 'steps: 1000'.")
-    return make_settings(_numbered(values | sized, number) | dict(overrides or {}))
+
+    def values_of(name: str) -> dict[str, Any]:
+        refuse_unknown([name], known, "recipe", SettingsError, f"at the scale {scale!r}")
+        values = read_yaml(known[name], RECIPE) or {}
+        if not isinstance(values, dict):
+            raise SettingsError(f"{short(known[name])} is no recipe. It needs lines like 'steps: 1000'.")
+        return values
+
+    base, _, size = name.rpartition("-")
+    sized = name not in known and base in known and size.isdecimal() and len(size) < 10
+    values = values_of(base if sized else name)
+    if like := values.pop("like", ""):
+        values = values_of(str(like)) | values
+    if sized:
+        values["items" if values.get("items") else "draws"] = int(size)
+    return make_settings(_numbered(values, number) | dict(overrides or {}))
 
 
 def _numbered(values: Mapping[str, Any], number: str) -> dict[str, Any]:

@@ -153,6 +153,13 @@ def test_a_numbered_network_is_the_same_recipe_with_seeds_of_its_own():
             read_settings(wrong)
 
 
+def test_a_recipe_may_be_like_another_and_have_a_size():
+    plain, brief = read_settings("nesymres").flat(), read_settings("brief-1000").flat()
+    assert {key for key in plain if plain[key] != brief[key]} == {"steps", "draws"}
+    assert (brief["draws"], brief["items"]) == (1000, 0)
+    assert read_settings("brief-1000@1", "tiny").data.template_seed == 1
+
+
 # ---- the stream ---------------------------------------------------------------------------------------------------------------
 
 
