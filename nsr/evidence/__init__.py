@@ -13,7 +13,7 @@ __getattr__, __dir__, __all__ = door(
         "statistics": "Interval mcnemar mean paired_difference wilson",
         "verdicts": "MARGIN MISSING together verdict_on_claim verdict_on_difference",
         "rows": "Row",
-        "measuring": "beam_grid measure measure_all measured network_for networks_for percent problems_of share_with_rank snapshot_steps tabulate whiskers",
+        "measuring": "beam_grid measure measure_all measured network_for networks_for networks_here percent problems_of share_with_rank snapshot_steps tabulate whiskers",
         "reference_tables": "results_path",
         "planned_rows": "read_plan",
         "claims": "correlation judge judge_twice read_claims verdicts_on",

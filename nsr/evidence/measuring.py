@@ -72,6 +72,13 @@ def networks_for(weights: str, most: int, kind: str = "nesymres") -> dict[str, T
     return {name: network_for(name) for name in names if name == weights or places_of(name)}
 
 
+def networks_here(*names: str) -> dict[str, Trained | None]:
+    """Networks by their names; None where one is not here. Tiny ones are trained when they are wanted."""
+    return {
+        name: network_for(name) if name.startswith("tiny/") or places_of(name) else None for name in names
+    }
+
+
 def problems_of(
     trained: Trained, test_set: str, seed: int = 0, n_problems: int = N_PROBLEMS, n_points: int = N_POINTS
 ) -> list[Problem]:

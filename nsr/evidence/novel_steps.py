@@ -50,22 +50,25 @@ def bare_problems(trained: Trained, test_set: str, seed: int, n: int, n_points: 
 
 
 def step_jobs(
-    networks: Mapping[str, Trained],
+    networks: Mapping[str, Trained | None],
     seeds: Iterable[int],
     n_problems: int,
     n_points: int,
     beams: Sequence[int],
+    unknown: str = "not_included",
 ) -> list[Job]:
     """What the table `novel_steps` holds, network by network: a line per token of common problems and of
     problems unknown to it (`what` is "walk"), a line per unknown problem and way of telling ("told"), and one
-    per common problem on its last leaf ("leaf")."""
+    per problem on its last leaf ("leaf"). Of a network that is not here (None) the table is asked by name."""
     jobs = []
     for seed in seeds:
         for name, trained in networks.items():
-            common = {"weights": trained.name, "weights_digest": weights_digest(trained), "seed": seed}
+            common = {"weights": trained.name if trained else name, "seed": seed}
+            common |= {"weights_digest": weights_digest(trained) if trained else ""}
             common |= {"n": n_problems, "points": n_points, "beams": list(beams)}
-            make = partial(_lines, trained, seed, n_problems, n_points, beams)
-            jobs.append(Job(f"{name} seed {seed}", common, make))
+            common |= {} if unknown == "not_included" else {"unknown": unknown}
+            make = partial(_lines, trained, seed, n_problems, n_points, beams, unknown) if trained else None
+            jobs.append(Job(f"{name} seed {seed}", common, make, trained is not None))
     return jobs
 
 
@@ -100,12 +103,14 @@ def _walks_at(trained: Trained, step: int, seed: int, n: int, n_points: int) -> 
     return lines.round({"log_prob": 3}).assign(step=step, seed=seed, weights=trained.name, stopped="")
 
 
-def _lines(trained: Trained, seed: int, n: int, n_points: int, beams: Sequence[int]) -> pd.DataFrame:
+def _lines(
+    trained: Trained, seed: int, n: int, n_points: int, beams: Sequence[int], test_set: str
+) -> pd.DataFrame:
     import pandas as pd
 
     tree = PrefixTree(trained.templates)
     common = bare_problems(trained, "baseline", seed, n, n_points)
-    unknown = bare_problems(trained, "not_included", seed, n, n_points)
+    unknown = bare_problems(trained, test_set, seed, n, n_points)
     parts = [
         walk(trained, common, tree).assign(what="walk"),
         walk(trained, unknown, tree).assign(what="walk"),
