@@ -47,6 +47,7 @@ from nsr.formulas import ARITY, END
 
 use_style()
 networks = networks_for(weights, n_networks)
+batch = next(iter(networks.values())).settings["batch"]  # of all recipes here
 jobs = step_jobs(networks, range(n_seeds), n_problems, n_points, [5])
 steps = measured("novel_steps", jobs, networks, scale=scale, live=jobs[: len(networks)])
 walks = steps[steps.what == "walk"]
@@ -118,7 +119,9 @@ told = of_full[of_full.what == "told"].astype({"same": float})
 
 # %%
 sets = networks_here(*(f"{scale}/brief-{n.strip()}" for n in draws.split(",")))
-set_jobs = step_jobs(sets, [seed], n_problems, n_points, [5], "not_included_matched")
+snapshots = {name: snapshot_steps("novel_steps_draws", one or name, scale=scale) for name, one in sets.items()}
+set_jobs = [*step_jobs(sets, [seed], n_problems, n_points, [5], "not_included_matched"),
+            *training_jobs(sets, snapshots, seed, n_problems, n_points, "not_included_matched")]
 here = {name: one for name, one in sets.items() if one}
 of_sets = measured("novel_steps_draws", set_jobs, here, scale=scale, recompute=recompute, live=set_jobs)
 held_out = of_sets[of_sets.test_set == "not_included_matched"].assign(draws=of_sets.weights.str.rpartition("-")[2].astype(int))
@@ -165,6 +168,32 @@ alone = [told[(told.draws == n) & (told.told == "nothing")] for n in (few.draws.
 answers = alone[1].merge(alone[0], on=["problem", "truth"], suffixes=("_many", "_few"))
 gained = paired_difference(answers.accurate_many.astype(float), answers.accurate_few.astype(float), answers.truth)
 print("the beam is more accurate by {:.1%} ({:.1%} to {:.1%})".format(*gained), verdict_on_claim(gained, above=0.0))
+
+# %% [markdown]
+# ## How often a template was shown
+#
+# A larger training set differs in two ways: it has more templates, and at equal items each is shown less often. The snapshots of the three
+# trainings tell these apart, because a small set at an early step has shown each template as often as a large set at a late one. Before
+# they were measured, this was expected: the gap depends on how often a template was shown, so that its rank correlation with that number is
+# above 0.9 over all snapshots, and higher than its correlation with the step.
+
+# %%
+over_sets = of_sets[of_sets.what.isna() & of_sets.phase.isin(["before", "at"])]
+wide = over_sets.pivot_table(index=["weights", "templates", "step", "problem"], columns="phase", values="log_prob")
+gap = (wide["before"] - wide["at"]).groupby(["weights", "templates", "step"]).mean().rename("gap").reset_index()
+gap["shown"] = gap.step * batch / gap.templates
+print("rank correlation of the gap with how often: {:.2f}, with the step: {:.2f}".format(
+    gap.gap.corr(gap.shown, method="spearman"), gap.gap.corr(gap.step, method="spearman")))
+
+# %%
+figure, ax = plt.subplots(figsize=(7, 3.2))
+for (templates, line), marker in zip(gap.groupby("templates"), "os^D"):
+    ax.plot(line.shown, line.gap, marker, color=NOVEL, mfc="none" if marker != "o" else None, label=f"{templates:,.0f} templates")
+ax.set(xscale="log", xlabel="how often each template was shown", ylabel="before − at (nats)",
+       title="The gap at the novel step, over all snapshots of three trainings")
+ax.legend(fontsize=8)
+save(figure, "shown", alt="Points of three trainings: how often each template was shown, and by how many nats the novel step is less likely "
+     "than the steps before it.")
 
 # %% [markdown]
 # ## Over the training

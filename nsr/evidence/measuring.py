@@ -342,14 +342,15 @@ def _compile(row: Row, trained: Trained) -> None:
         solve_all(one, row.strategy, trained, budget=Budget(candidates=20), fit=row.fit)
 
 
-def snapshot_steps(name: str, trained: Trained, n: int | None = None, scale: str = "laptop") -> list[int]:
+def snapshot_steps(
+    name: str, trained: Trained | str, n: int | None = None, scale: str = "laptop"
+) -> list[int]:
     """The steps of the training that a table follows: `n` of the snapshots that are here, evenly spread, or,
-    where they are not shipped, of those in the table's record."""
-    path = results_path(name, scale)
-    records = read_records(*tables_of(path))[1].values() if not trained.snapshots() else ()
-    steps = trained.snapshots() or {
-        p["step"] for p in (r["parameters"] for r in records) if p["weights"] == trained.name
-    } - {None}
+    where they are not shipped, or the network is not here and only its name is given, of those in the table's
+    record."""
+    here, of = ({}, trained) if isinstance(trained, str) else (trained.snapshots(), trained.name)
+    records = read_records(*tables_of(results_path(name, scale)))[1].values() if not here else ()
+    steps = here or {p.get("step") for p in (r["parameters"] for r in records) if p["weights"] == of} - {None}
     places = np.linspace(0, len(steps) - 1, min(n or len(steps), len(steps))).round().astype(int)
     return [sorted(steps)[i] for i in np.unique(places)]
 

@@ -73,11 +73,12 @@ def step_jobs(
 
 
 def training_jobs(
-    networks: Mapping[str, Trained],
+    networks: Mapping[str, Trained | None],
     steps: Mapping[str, Sequence[int]],
     seed: int,
     n_problems: int,
     n_points: int,
+    unknown: str = "not_included",
 ) -> list[Job]:
     """What the table `novel_steps_over_training` holds: walks along unknown formulas with snapshots of the
     trainings, and, as phase "once", the steps of known ones that a single template shows, where at least two
@@ -85,22 +86,28 @@ def training_jobs(
     jobs = []
     for name, trained in networks.items():
         for step in steps[name]:
-            common = {"weights": trained.name, "weights_digest": weights_digest(trained, step), "step": step}
+            common = {"weights": trained.name if trained else name, "step": step}
+            common |= {"weights_digest": weights_digest(trained, step) if trained else ""}
             common |= {"seed": seed, "n": n_problems, "points": n_points}
-            make = partial(_walks_at, trained, step, seed, n_problems, n_points)
-            jobs.append(Job(f"{name} step {step:,}", common, make, step in trained.snapshots()))
+            common |= {} if unknown == "not_included" else {"unknown": unknown}
+            make = partial(_walks_at, trained, step, seed, n_problems, n_points, unknown)
+            here = trained is not None and step in trained.snapshots()
+            jobs.append(Job(f"{name} step {step:,}", common, make if here else None, here))
     return jobs
 
 
-def _walks_at(trained: Trained, step: int, seed: int, n: int, n_points: int) -> pd.DataFrame:
+def _walks_at(trained: Trained, step: int, seed: int, n: int, n_points: int, test_set: str) -> pd.DataFrame:
     import pandas as pd
 
     tree, then = PrefixTree(trained.templates), replace(trained, network=trained.at(step))
-    problems = [bare_problems(trained, name, seed, n, n_points) for name in ("baseline", "not_included")]
+    problems = [bare_problems(trained, name, seed, n, n_points) for name in ("baseline", test_set)]
     known, unknown = (walk(then, part, tree) for part in problems)
     once = known[(known["phase"] == "") & (known["alike"] == 1) & (known["others"] >= 2)].assign(phase="once")
-    lines = pd.concat([once, unknown[unknown["phase"] != ""]])[["problem", "place", "phase", "log_prob"]]
-    return lines.round({"log_prob": 3}).assign(step=step, seed=seed, weights=trained.name, stopped="")
+    columns = ["problem", "truth", "place", "phase", "log_prob"]
+    lines = pd.concat([once, unknown[unknown["phase"] != ""]])[columns].round({"log_prob": 3})
+    return lines.assign(
+        step=step, seed=seed, weights=trained.name, templates=len(trained.templates), stopped=""
+    )
 
 
 def _lines(
