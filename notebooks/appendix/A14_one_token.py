@@ -40,7 +40,7 @@ import numpy as np
 import pandas as pd
 
 from nsr.evidence import (
-    GREY, INK, NOVEL, mean, measured, network_for, networks_for, networks_here, paired_difference, read_plan, save, snapshot_steps, step_jobs, training_jobs, use_style,
+    GREY, INK, NOVEL, gaps, mean, measured, network_for, networks_for, networks_here, paired_difference, read_plan, save, snapshot_steps, step_jobs, training_jobs, use_style,
     verdict_on_claim,
 )
 from nsr.formulas import ARITY, END
@@ -95,8 +95,8 @@ print(f"{len(full['full'].templates):,} templates instead of {len(next(iter(netw
 its_walks.groupby("phase").log_prob.agg(["median", "size"]).reindex(["before", "at", "after"]).round(2)
 
 # %%
-wall = its_walks.pivot_table(index=["problem", "truth"], columns="phase", values="log_prob").dropna(subset=["before", "at"]).reset_index()
-lower = mean(wall["before"] - wall["at"], wall.truth)
+gap = gaps(its_walks)
+lower = mean(gap.gap, gap.truth)
 print("before − at: {:.2f} nats ({:.2f} to {:.2f})".format(*lower), verdict_on_claim(lower, above=2.0))
 told = of_full[of_full.what == "told"].astype({"same": float})
 (100 * told.groupby("told").same.agg(["mean", "size"]).reindex(["nothing", "before", "at"])).assign(size=lambda t: t["size"] / 100).round(1)
@@ -153,15 +153,7 @@ save(figure, "few_and_many", alt="Three lines over the number of drawn templates
 
 # %%
 few, many = (held_out[held_out.draws == n] for n in (held_out.draws.min(), held_out.draws.max()))
-
-
-def gaps(lines):
-    """Per formula, the mean log-probability before its novel step minus that at it."""
-    wide = lines[lines.what == "walk"].pivot_table(index=["problem", "truth"], columns="phase", values="log_prob")
-    return (wide["before"] - wide["at"]).dropna().rename("gap").reset_index()
-
-
-both = gaps(few).merge(gaps(many), on=["problem", "truth"], suffixes=("_few", "_many"))
+both = gaps(few[few.what == "walk"]).merge(gaps(many[many.what == "walk"]), on=["problem", "truth"], suffixes=("_few", "_many"))
 smaller = paired_difference(both.gap_few, both.gap_many, both.truth)
 print("the gap is smaller by {:.2f} nats ({:.2f} to {:.2f})".format(*smaller), verdict_on_claim(smaller, above=1.0))
 alone = [told[(told.draws == n) & (told.told == "nothing")] for n in (few.draws.min(), many.draws.max())]
@@ -178,9 +170,7 @@ print("the beam is more accurate by {:.1%} ({:.1%} to {:.1%})".format(*gained), 
 # above 0.9 over all snapshots, and higher than its correlation with the step.
 
 # %%
-over_sets = of_sets[of_sets.what.isna() & of_sets.phase.isin(["before", "at"])]
-wide = over_sets.pivot_table(index=["weights", "templates", "step", "problem"], columns="phase", values="log_prob")
-gap = (wide["before"] - wide["at"]).groupby(["weights", "templates", "step"]).mean().rename("gap").reset_index()
+gap = gaps(of_sets[of_sets.what.isna()]).groupby(["weights", "templates", "step"]).gap.mean().reset_index()
 gap["shown"] = gap.step * batch / gap.templates
 print("rank correlation of the gap with how often: {:.2f}, with the step: {:.2f}".format(
     gap.gap.corr(gap.shown, method="spearman"), gap.gap.corr(gap.step, method="spearman")))

@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = door(
         "reference_tables": "results_path",
         "planned_rows": "read_plan",
         "claims": "correlation judge judge_twice read_claims verdicts_on",
-        "novel_steps": "TOLD bare_problems last_leaves log_probabilities step_jobs told training_jobs walk",
+        "novel_steps": "TOLD bare_problems gaps last_leaves log_probabilities step_jobs told training_jobs walk",
         "comparison": "KEY ROW at_equal_cost contrast gathered layout outside_language paired read_rows row_of seconds_taken true_template unpaired",
         "paper": "PAPER_BEAM compare paper",
         "anytime": "has_traces share_at stopped_at",

@@ -174,6 +174,15 @@ def walk(trained: Trained, problems: Sequence[Problem], tree: PrefixTree) -> pd.
     return pd.DataFrame(rows)
 
 
+def gaps(walks: pd.DataFrame) -> pd.DataFrame:
+    """Of every formula, asked of every network and snapshot: by how many nats its novel step is less likely than
+    the mean of the steps before it (`gap`)."""
+    names = ("weights", "templates", "step", "problem", "truth")
+    keys = [name for name in names if name in walks and walks[name].notna().all()]
+    wide = walks.pivot_table(index=keys, columns="phase", values="log_prob").dropna(subset=["before", "at"])
+    return (wide["before"] - wide["at"]).rename("gap").reset_index()
+
+
 @dataclass(frozen=True)
 class Told:
     """Beam search that begins with the first tokens of the truth: none, those before its novel step, or that

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from nsr.evidence.measuring import network_for, problems_of
-from nsr.evidence.novel_steps import log_probabilities, told, walk
+from nsr.evidence.novel_steps import gaps, log_probabilities, step_jobs, told, training_jobs, walk
 from nsr.formulas.expressions import END
 from nsr.formulas.prefix_trees import PrefixTree
 from nsr.search.decoding import NextTokens
@@ -61,3 +61,28 @@ def test_what_is_told_is_what_the_answer_begins_with(tiny):
     assert set(table.told) == {"nothing", "before", "at"} and table.groupby("told").size().nunique() == 1
     whole = told(trained, problems, PrefixTree([p.truth[:-1] for p in problems]), beam_size=1)
     assert whole[whole.told == "at"]["same"].all()  # the novel step is then the last token
+
+
+def test_the_gap_is_that_of_each_formula(tiny):
+    trained, problems = tiny
+    table = walk(trained, problems, PrefixTree(trained.templates)).assign(step=np.nan)
+    found = gaps(table).set_index("problem").gap
+    for problem in problems:
+        lines = table[table.problem == problem.name]
+        before, at = (lines.log_prob[lines.phase == phase] for phase in ("before", "at"))
+        if len(before):
+            assert found[problem.name] == pytest.approx(before.mean() - at.iloc[0])
+        else:
+            assert problem.name not in found
+
+
+def test_a_network_that_is_not_here_is_asked_of_the_table_by_its_name(tiny):
+    trained, _ = tiny
+    for jobs in (
+        step_jobs({"laptop/away": None, "here": trained}, [0], 8, 20, [5], "not_included_matched"),
+        training_jobs({"laptop/away": None, "here": trained}, {"laptop/away": [1], "here": [200]}, 0, 8, 20),
+    ):
+        away, here = jobs
+        assert away.make is None and not away.comparable and here.make is not None and here.comparable
+        assert away.parameters["weights"] == "laptop/away" and here.parameters["weights"] == trained.name
+        assert away.parameters.keys() == here.parameters.keys()
