@@ -198,7 +198,7 @@ save(figure, "differences", alt="Differences with intervals for each kind of hin
      "Positives and all raise both; the other kinds change little.")
 
 # %% [markdown]
-# The first line is what fine-tuning alone has changed, the others are what hints change. Are the new answers accurate?
+# The first line is what fine-tuning alone has changed, the others are what hints change. Are the novel answers accurate?
 
 # %%
 rows = []

@@ -215,8 +215,8 @@ pd.DataFrame(rows, columns=["truth", "answer", "R²", "with C", "without", "func
 # %% [markdown]
 # ## What a leaking split would have claimed
 #
-# Split by data set, as published, a test table has siblings in the training set. Then the right answer *is* a copy, and copying looks like
-# skill.
+# Split by data set, as published, other tables of a test skeleton are in the training set. Then the right answer *is* a copy, and copying
+# looks like finding.
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.2))
