@@ -104,8 +104,8 @@ print(f"best of {len(tried):,}: {to_infix(tried[best])}, R² {scores[best]:.2f}"
 print("formulas of 2, 4, 6, 8 tokens:", [len(formulas(length)) for length in (2, 4, 6, 8)])
 
 # %% [markdown]
-# $R^2 = 1$ is a perfect fit, and a constant reaches 0. The number of formulas grows exponentially, so this ends soon. The network instead writes
-# five candidates, their constants are fitted, and the best is its answer:
+# $R^2 = 1$ is a perfect fit, a constant reaches 0, and below 0 is worse than a constant. Formulas grow in number exponentially with
+# their length, so this ends soon. The network instead writes five candidates, their constants are fitted, and the best is its answer:
 
 # %%
 def compare(result):
@@ -148,7 +148,7 @@ save(copy_picture(example, trained.templates), "copy", alt="Above, forty points,
 # *unknown*. The slider shows more unknown formulas.
 
 # %% tags=["hide-input"]
-shown = {result.problem.name: result for result in answers[:12]}
+shown = {str(number): result for number, result in enumerate(answers[:12], start=1)}
 control(lambda result: copy_picture(result, trained.templates), "problem", shown,
         alt="Problem {}: the points, the curves of formula and answer, and the lines of the training list where the answer stands.")
 
@@ -169,13 +169,13 @@ for result in solve_all(known, BeamSearch(5), trained, seed=seed):
 # %% [markdown]
 # ## How often
 #
-# Each strategy was tried on 450 unknown problems of 100 points. An answer is *novel* if it is not a copy. In brackets: 95 % intervals.
+# Each strategy was tried on hundreds of unknown problems of 100 points. An answer is *novel* if it is not a copy. In brackets: 95 % intervals.
 
 # %%
 rows, sources = read_rows("paper" if scale == "paper" else "laptop")
 plain = row_of(rows, "beam", 5)
 print("novel   ", percent(plain.novel))
-print("accurate", percent(plain.accurate))
+print("accurate", percent(plain.accurate), "of", len(plain), "answers")
 
 # %% [markdown]
 # That was the network with five candidates. Each strategy that computes more has a chapter. Small numbers in the figure are candidates per
@@ -212,15 +212,16 @@ for name, size in (("gvs+tpsr", 1), ("local", 5), ("local-random", 5)):
 #
 # ## Where the copying happens
 #
-# [Chapter 14](14_one_token.py): of an unknown formula the network finds one token very unlikely, the first that no training formula has at that
-# place, and the others not. Told this token, it mostly writes the rest.
+# Along an unknown formula, one token is the first at which no training formula begins like it. The network finds this token very unlikely,
+# and most others likely. Told this token, the network mostly writes the rest ([chapter 14](14_one_token.py)).
 
 # %%
 path = results_path("novel_steps", scale)
 steps = book.read_table(path if path.exists() else results_path("novel_steps"))
 walk = steps[(steps.what == "walk") & (steps.test_set == "not_included")]
-for phase, lines in walk.groupby("phase"):
-    print(f"{phase:6} the token: median probability {np.exp(lines.log_prob.median()):.3f}")
+for phase in ("before", "at", "after"):
+    said = walk[walk.phase == phase].log_prob
+    print(f"{phase:6} this token: median probability {np.exp(said.median()):.3f}")
 told = steps[steps.what == "told"].astype({"same": float}).groupby("told").same
 print("true template, told all tokens before it:", percent(told.get_group("before")))
 print("true template, told it, too:            ", percent(told.get_group("at")))
@@ -228,12 +229,12 @@ print("true template, told it, too:            ", percent(told.get_group("at")))
 # %% [markdown]
 # ## What of the paper holds
 #
-# Each statement of the paper about strategies is judged by an interval.
+# A statement of the paper *holds* if the whole 95 % interval is on its side, *fails* if all of it is on the other, and is else *undecided*.
 
 # %%
 claims = book.read_table(book.REFERENCE / "laptop" / "claims.csv").groupby("claim").claim_verdict.first()
 book.record(statements=len(claims), copied=float(1 - plain.novel.mean()))
-claims.value_counts().to_frame("statements")
+claims.value_counts().rename_axis("verdict").to_frame("statements")
 
 # %% [markdown]
 # ## Three ways through the book
@@ -262,7 +263,7 @@ asked = ("0.3*sin(2*x1) + 7*x2", "x2 + sin(x1)", "sin(x2) + x1")
 assert list(copies) == [template_of(parse(text)[0]) in lesson for text in asked], "take out the numbers, and put the terms in order"
 
 # %% [markdown]
-# 2. *Turn.* Find the bound `above` of $R^2$ beyond which half of the answers in `plain` are.
+# 2. *Turn.* $R^2 > 0.99$ is strict. Find a number `above` such that half of the answers in `plain` have a larger $R^2$.
 
 # %% tags=["solution"]
 above = float(plain.r2.median())

@@ -51,7 +51,7 @@ use_style()
 # only. The sequence $\widetilde{\mathbf{s}}$ lacks a *leaf* $u$: a variable or a constant `C`.
 #
 # > find a leaf token $u^\ast$ such that
-# > $u^\ast = \operatorname{arg\,min}_{u \in \Gamma} \mathcal{L}(\mathbf{y}, e_{(\widetilde{\mathbf{s}},u)}(\mathbf{x}))$ (Definition 4.1)
+# > $u^\ast = \operatorname{argmin}_{u \in \Gamma} \mathcal{L}(\mathbf{y}, e_{(\widetilde{\mathbf{s}},u)}(\mathbf{x}))$ (Definition 4.1)
 #
 # $\mathcal{L}$ is the mean squared error. First, the value of an expression. From right to left, arguments come before their operator.
 
@@ -100,7 +100,7 @@ found
 #
 # ## Boolean formulas
 #
-# > 1. $0$ and $1$ are Boolean formulae; 2. If $\mathbf{t}_1$ and $\mathbf{t}_2$ are two Boolean formulae, then $(\lnot \mathbf{t}_1),
+# > 1\. $0$ and $1$ are Boolean formulae; 2. If $\mathbf{t}_1$ and $\mathbf{t}_2$ are two Boolean formulae, then $(\lnot \mathbf{t}_1),
 # > (\mathbf{t}_1 \land \mathbf{t}_2), (\mathbf{t}_1 \lor \mathbf{t}_2)$ are also Boolean formulae. (Definition G.3)
 #
 # ¬ is *not*, ∧ *and*, ∨ *or*. To evaluate a formula, replace every innermost bracket by its value, all at once: one
@@ -299,12 +299,12 @@ save(figure, "rounds", alt="Rounds against symbols, the axis of symbols logarith
 # - **NC¹-hard**: every problem of NC¹ can be translated into it in constant depth. To evaluate formulas is NC¹-hard (Buss, 1987).
 #
 # A layer of a Transformer sees all tokens and can count, so it does more than a round. The question is whether *any* fixed number of layers is
-# enough for all n. Most believe not: TC⁰ ≠ NC¹. Nobody has proved it.
+# enough for all n. Most researchers believe not: TC⁰ ≠ NC¹. Nobody has proved it.
 
 # %% [markdown]
 # ## The theorem and its proof
 #
-# > Assume $\mathsf{TC}^0 \neq \mathsf{NC}^1$. For any integer $D$ and any polynomial $Q$, there exists a problem size $m$ such that no
+# > Assume $\mathrm{TC}^0 \neq \mathrm{NC}^1$. For any integer $D$ and any polynomial $Q$, there exists a problem size $m$ such that no
 # > log-precision Transformer […] with depth $D$ and hidden dimension $d \le Q(m)$ can solve $\operatorname{LastTokenPrediction}(m)$.
 # > (Theorem 4.2)
 #
@@ -362,8 +362,8 @@ assert pairs == pairs_by_counting(example)
 # > Our analysis implies that Transformers are unable to internally compute which leaf token […] would be the most appropriate given
 # > the input numerical data. (Section 1)
 #
-# [Chapter 14](14_one_token.py) measured it. Two trained networks chose the last leaf among the variables, given the data and all true tokens
-# before it, of formulas they were never shown; and again with the data of another problem. (Intervals resample networks and formulas.)
+# [Chapter 14](14_one_token.py) measured it. Trained networks were given the data and all true tokens but the last leaf, of formulas never
+# shown to them, and chose this leaf among the variables; then again, with the data of another problem. (Intervals resample networks and formulas.)
 
 # %% tags=["hide-input"]
 path = results_path("novel_steps", scale)
@@ -384,8 +384,8 @@ save(figure, "last_leaf", alt="Three bars: right last leaves with the data of an
 
 # %% [markdown]
 # The distance between the lowest two bars is what the networks get from the data. **The theorem explains** that no training promises every last
-# leaf at every length. **It does not explain** what is missing here, at short lengths, nor the copying: networks that copy still find
-# most last leaves. They fail earlier, at the first token that no training formula has at this place (chapter 14).
+# leaf at every length. **It does not explain** why some leaves are missed here, at short lengths, nor the copying: networks
+# that copy still find most last leaves. They fail earlier, at the first token at which no training formula begins like the true one (chapter 14).
 #
 # Transformers trained on the reduction itself are close to guessing on unseen formulas (report).
 

@@ -316,7 +316,7 @@ for number in (-2.5, 0.001, 1.0, 65504.0):
     assert bits_of(number).replace(" ", "") == theirs
 
 # %% [markdown]
-# Two neighbours in this list of numbers differ by 1 in $m$, so rounding changes a number by at most a share of $2^{-11}$, about
+# Two neighbouring numbers in half precision differ by 1 in $m$. So rounding changes a number by at most $2^{-11}$ of its size, about
 # one in two thousand, whether the number is small or large. Below $2^{-14}$ the exponent cannot fall any more, and digits are lost.
 
 # %% tags=["hide-input"]
@@ -372,7 +372,7 @@ for (label, curve), colour, marker in zip(curves.items(), (INK, "#7b8794"), "os"
     ax.plot(sizes, curve[:, 0], marker=marker, color=colour, label=label)
 for x, y, text in ((n_training, own[0], "this book's set"), (largest_set, papers[0], "the paper's size")):
     ax.plot(x, y, "*", color="#882255", markersize=15)
-    ax.annotate(text, (x, y), (-8, 10 if x > n_training else -20), textcoords="offset points", ha="right" if x > n_training else "center", color="#882255")
+    ax.annotate(text, (x, y), (8 if x > n_training else 0, -27 if x > n_training else -20), textcoords="offset points", ha="right" if x > n_training else "center", color="#882255")
 ax.set(xscale="log", xlabel="draws in the training set", ylabel="fresh draws already known (%)", ylim=(0, 100))
 ax.set_title(f"This book's set covers {own[0]:.0f} % of fresh draws, one of the paper's size {papers[0]:.0f} %")
 ax.legend(loc="lower right")
@@ -504,7 +504,7 @@ for truth in (works, fails):
 #
 # ## Paper, ours, verdict
 #
-# At the sizes of the parameters cell.
+# These numbers are for the sizes in the parameters cell.
 
 # %% tags=["hide-input"]
 deepest = max(depth(t) for t in draw_templates(2000, TreeRecipe(SIMPLIFIED, 3, 6), seed))

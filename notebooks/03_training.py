@@ -138,11 +138,11 @@ def set_attention(block, query, source, residual=None):
 
 # %% [markdown]
 # If each point looked at each other point, the work would grow with the square of their number. In an *induced* block only $m$ learned
-# vectors $I$ look at the points, and the points look back at the result $H$:
+# vectors $I$ look at the points, and the points look back at the summary $Z$:
 #
-# $$H = \mathrm{SetAttention}(I, X)$$
+# $$Z = \mathrm{SetAttention}(I, X)$$
 #
-# $$\mathrm{ISAB}(X) = \mathrm{SetAttention}(X, H)$$
+# $$\mathrm{ISAB}(X) = \mathrm{SetAttention}(X, Z)$$
 #
 # Here is the first half with the blocks of a fresh network. It is what `nsr` computes, although `nsr` multiplies in another order to
 # save time.
@@ -178,14 +178,15 @@ looked = np.array(looked[0].flatten(0, 1).tolist())  # (Hm, P)
 figure, (above, below) = plt.subplots(2, 1, figsize=(7, 4.6), height_ratios=[1, 1.5])
 above.plot(data[:, -1], ".", color=INK)
 above.set(ylabel="y", xlim=(-0.5, n_points - 0.5), xticklabels=[])
-above.set_title(f"What the first block looks at: {to_infix(problem.truth, problem.truth_constants)}")
+far = np.abs(data[:, -1] - np.median(data[:, -1])).argsort()[-5:]
+weight = float(looked[:, far].sum(-1).mean())
+above.set_title(f"{to_infix(problem.truth, problem.truth_constants)}: five points get {weight:.0%} of the weight")
 image = below.imshow(looked, aspect="auto", cmap="Greys", vmin=0)
 below.set(xlabel="points, sorted by $x_1$", ylabel="learned vectors")
 below.grid(False)
 figure.colorbar(image, ax=below, label="weight", shrink=0.9)
 save(figure, "set_attention", alt="Above, the values y of 40 points sorted by x1. Below, a heat map of attention weights, 64 rows of learned vectors against the 40 points.")
-far = np.abs(data[:, -1] - np.median(data[:, -1])).argsort()[-5:]
-print(f"the five points farthest from the median y get {float(looked[:, far].sum(-1).mean()):.0%} of the weight; evenly: {5 / n_points:.0%}")
+print(f"the five points farthest from the median y get {weight:.0%} of the weight; evenly spread, they would get {5 / n_points:.0%}")
 
 # %% [markdown]
 # The weight is concentrated: where the function changes fast the columns are dark, and where it is nearly straight they are pale. After
@@ -422,8 +423,10 @@ if weights and path.exists():
 #
 # > We set $b=200$, $h=512$, and $s=32$ for our experiments. (Appendix A)
 #
-# The paper's network is the same class with other numbers. Slip: the text says five set blocks, the published code has six.
-# The report [A03](appendix/A03_training.py) has its commands, what each size costs, and the trials behind the recipe.
+# The paper's network is the same class with other numbers. The report [A03](appendix/A03_training.py) has its commands, what each size
+# costs, and the trials behind the recipe.
+#
+# Slip: the text says five set blocks, the published code has six.
 
 # %% tags=["hide-input"]
 published = sum(p.numel() for p in Network(Config(vocabulary=90, **PUBLISHED)).parameters())
@@ -433,7 +436,7 @@ rows = [
     ("parameters", f"{published:,}", f"{parameters:,}"),
     ("draws of templates", f"{paper['draws']:,}", f"{settings['draws']:,}"),
     ("items per draw", f"{paper_items // paper['draws']:,}", f"{items_shown // settings['draws']:,}"),
-    ("points per item", "1 to 1000", f"{settings['points_min']} to {settings['points_max']}"),
+    ("points per item", "1 to 1000", " to ".join(dict.fromkeys(str(settings[f"points_{end}"]) for end in ("min", "max")))),
     ("optimiser", "AdamW, inverse square root", f"{settings['optimiser']}, {settings['schedule']}"),
     ("time", "24 h of an A100", f"{hours:.1f} h of this CPU"),
 ]

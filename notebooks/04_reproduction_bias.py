@@ -82,7 +82,7 @@ for result in answered[:8]:
     truth, answer = template_of(result.problem.truth), template_of(result.answer.prefix)
     away, near = nearest(truth, training.templates)
     lines.append({"true template": to_infix(truth), "template of the answer": to_infix(answer),
-                  "R² fresh": r2_text(result.r2), "answer": "copied" if answer in training.templates else "new",
+                  "R² fresh": r2_text(result.r2), "answer": "copied" if answer in training.templates else "novel",
                   "nearest training template": f"{to_infix(near)} ({away})"})
 pd.DataFrame(lines).style.hide(axis="index")
 
@@ -98,6 +98,8 @@ fails = next((r for r in answered if r.r2 < 0.5), answered[-1])
 def draw_one(result, name):
     figure, axes = plt.subplots(2, 2, figsize=(7, 4.6))
     draw_answer(axes, result, training.templates)
+    kind = "A copy" if template_of(result.answer.prefix) in training.templates else "A novel answer"
+    figure.suptitle(f"{kind} that {'fits' if result.r2 > ACCURATE else 'does not fit'}", weight="bold", fontsize=11)
     save(figure, name, alt="Four panels: the answer's values against the true ones, the tree of the true template, the tree of "
          f"the answer's template, and the nearest training template. R² is {r2_text(result.r2)}.")
 
@@ -106,7 +108,7 @@ draw_one(works, "works")
 draw_one(fails, "fails")
 
 # %% [markdown]
-# Both answers are copies. The first fits all the same.
+# Both answers are copies. The first fits, without being the truth.
 #
 # ## What "copied" means
 #
@@ -193,19 +195,19 @@ for axis in (ax, inset):
         axis.plot(shown, 100 * part.share, marker=marker, color=colour, label=name, markersize=4)
     axis.axhline(3, color=GREY, ls=":", label="the paper at the end: below 3 %")
 last = curve[curve.test_set == "not_included"].iloc[-1]
-ax.set(xlabel="items shown in training (thousands)", ylabel="new answers (%)", ylim=(0, 100))
+ax.set(xlabel="items shown in training (thousands)", ylabel="novel answers (%)", ylim=(0, 100))
 inset.set(ylim=(0, 10), ylabel="0 to 10 %")
 ax.legend(fontsize=8, loc="upper left", ncols=2)
 ax.set_title(f"After training {1 - last.share:.0%} of the answers to not_included are copies")
-save(figure, "novelty_over_training", alt="The share of new answers over the training, for three test sets, on an axis from 0 to "
+save(figure, "novelty_over_training", alt="The share of novel answers over the training, for three test sets, on an axis from 0 to "
      f"100 %: all curves lie near the bottom. An inset shows 0 to 10 %. The last point of not_included is {last.share:.1%}.")
 
 # %% [markdown]
 # All curves stay near zero. The bands are intervals over problems.
 #
-# ## Which new answers are discoveries
+# ## Which novel answers are discoveries
 #
-# An answer can count as new without being a discovery. Its *family* may be known, once constants are free (a phase turns $\cos$ into
+# An answer can be *novel*, no copy, without being a discovery. Its *family* may be known, once constants are free (a phase turns $\cos$ into
 # $\sin$). It may be *degenerate*: one token, or no variable. Or it may be *outside the language*: it multiplies variables, which no
 # template of this generator does.
 
@@ -216,22 +218,22 @@ def degenerate(answer):
 
 
 flags = {
-    "new structure (the paper)": unseen.novel,
-    "… and of a new family": unseen.novel_family,
+    "novel (the paper)": unseen.novel,
+    "… and of a novel family": unseen.novel_family,
     "… but degenerate": unseen.novel & unseen.answer.map(degenerate),
     "… but outside the language": unseen.novel & outside_language(unseen.answer),
 }
 pd.DataFrame({"answers": {name: int(flag.sum()) for name, flag in flags.items()}})
 
 # %% [markdown]
-# All new answers to `not_included` follow. Where the template is the true one, the network has written a formula that it was never shown.
+# All novel answers to `not_included` follow. Where the template is the true one, the network has written a formula that it was never shown.
 
 # %% tags=["hide-input"]
 new = unseen[unseen.novel].assign(truth=[to_infix(true_template(t)) for t in unseen[unseen.novel].truth])
 new = new.assign(answer=[to_infix(true_template(a)) for a in new.answer], r2=[r2_text(r2) for r2 in new.r2])
 new = new.rename(columns={"truth": "true template", "answer": "template of the answer", "r2": "R² fresh",
-                          "novel_family": "new family"})
-new[["true template", "template of the answer", "R² fresh", "new family"]].head(12).style.hide(axis="index")
+                          "novel_family": "novel family"})
+new[["true template", "template of the answer", "R² fresh", "novel family"]].head(12).style.hide(axis="index")
 
 # %% [markdown]
 # ## One constant, fitted by hand
@@ -266,7 +268,7 @@ save(figure, "parabola", alt="Left: eight points and three sine curves with diff
      "a parabola with the three curves as dots, one of them at the bottom.")
 
 # %% [markdown]
-# Dotted curves are too flat or too high; the black one stands at the bottom. A constant in which the formula is linear needs no search.
+# Dotted curves are too flat or too high; the black one's constant is at the bottom. A constant in which the formula is linear needs no search.
 #
 # ## Several constants: Gauss–Newton, damped
 #
@@ -393,7 +395,7 @@ for known, name, face, shift in ((True, "known", INK, -0.06), (False, "unknown",
                 label=f"{name} to the network ({sum(map(len, parts.values()))} problems)")
 ax.set(xlabel="tokens of the true template", ylabel=f"accurate answers, $R^2 > {ACCURATE}$ (%)", ylim=(0, 100))
 ax.set_title("Short formulas: known ones are answered accurately more often")
-ax.legend(loc="lower left")
+ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
 save(figure, "by_length", alt="Accuracy against the length of the true template, 0 to 100 %. Filled points, for known templates, lie "
      "above hollow ones, for unknown templates, at 4 to 6 tokens, and fall towards them.")
 
@@ -431,17 +433,17 @@ figure, ax = plt.subplots(figsize=(7, 2.4))
 ax.barh(list(TOLD.values()), 100 * values[:, 0], color=INK, height=0.6,
         xerr=100 * np.abs(values[:, 1:] - values[:, :1]).T, ecolor=GREY, capsize=3)
 ax.invert_yaxis()
-ax.set(xlim=(0, 100), xlabel="true template found (%)", title="From the second bar to the third it is one token")
+ax.set(xlim=(0, 100), xlabel="true template found (%)", title=f"Told one token more: {values[2, 0]:.0%} true templates instead of {values[1, 0]:.0%}")
 save(figure, "told", alt="Three bars: how often the true template is found when the network is told nothing, all true tokens before "
      f"the novel step, and that step, too: {100 * values[0, 0]:.0f}, {100 * values[1, 0]:.0f} and {100 * values[2, 0]:.0f} %.")
 
 # %% [markdown]
-# Told one token more, the network mostly finds the true template.
+# From the second bar to the third it is one token.
 #
 # ## Paper, ours, verdict
 #
 # A claim *holds* if the whole interval is on the claimed side, *fails* if all of it is on the other, and is *undecided* otherwise.
-# "Substantial" is more than ten points, "across epochs" less than 10 % new at every snapshot.
+# "Substantial" is more than ten points, "across epochs" is less than 10 % novel at every snapshot.
 
 # %% tags=["hide-input"]
 points = list(curve[curve.test_set == "not_included"].itertuples())
@@ -451,7 +453,7 @@ respelled = int((unseen.novel & ~unseen.novel_family.astype(bool)).sum())
 hold = ", ".join(str(n) for n, side in sides.items() if side == "holds") or "no number of"
 claims = [
     ("over 97 % of the answers are copies", "{:.1%} ({:.1%} to {:.1%})".format(*copied), verdict_on_claim(copied, above=0.97)),
-    ("so it is across epochs", f"at most {max(p.share for p in points):.1%} new", together(verdict_on_claim(p, below=0.1) for p in points)),
+    ("so it is across epochs", f"at most {max(p.share for p in points):.1%} novel", together(verdict_on_claim(p, below=0.1) for p in points)),
     ("a substantial drop from baseline to not_included", "{:.0f} points ({:.0f} to {:.0f})".format(*(100 * v for v in drop)), verdict_on_claim(drop, above=0.1)),
     ("the drop comes from being unknown", f"at equal length: holds at {hold} tokens", together(sides.values()) if sides else "undecided"),
     ("a new structure is a new function (Remark 5.2)", f"{respelled} of {int(unseen.novel.sum())} are of a known family", "fails" if respelled else "undecided"),
@@ -464,7 +466,7 @@ pd.DataFrame(claims, columns=["the paper", "ours", "verdict"]).style.hide(axis="
 #
 # ## Exercises
 #
-# 1. *Predict.* The network answers `sin(x1 + 1.5) + 2*x2`. The training set holds `x2 + cos(x1)` but not `x2 + sin(x1)`. Is the answer new by
+# 1. *Predict.* The network answers `sin(x1 + 1.5) + 2*x2`. The training set holds `x2 + cos(x1)` but not `x2 + sin(x1)`. Is the answer novel by
 #    its template? And by its family, where constants may take any value?
 
 # %% tags=["solution"]

@@ -11,10 +11,10 @@
 # ---
 
 # %% [markdown]
-# # A wider beam finds better formulas; how new they are depends on when it stops
+# # A wider beam finds better formulas; how often they are novel depends on when it stops
 #
-# **Claim.** More candidates make the answers more accurate, and most of what is added is known, too. A search that stops earlier gives
-# newer and worse answers, with the same network.
+# **Claim.** More candidates make the answers more accurate; most of what is added is known, too. With the same network, a
+# search that stops earlier has more novel answers and less accurate ones.
 #
 # **You will see.** A beam built in thirty lines, on a toy and on the network; a beam growing token by token; when it stops, and what
 # that decides.
@@ -89,15 +89,15 @@ for ax, what in zip(axes, ("novel", "accurate")):
     ax.plot([PAPER_BEAM[b][cells[0]] + PAPER_BEAM[b][cells[1]] for b in SIZES], "x", color=INK, label="the paper")
     ax.set_xticks(range(len(SIZES)), SIZES)
     ax.set(xlabel="beam size b")
-axes[0].set(ylabel="new answers (%), axis to 20", ylim=(0, 20), title="Stopping early: newer …")
+axes[0].set(ylabel="novel answers (%), axis to 20", ylim=(0, 20), title="Stopping early: more novel …")
 axes[1].set(ylabel=f"$R^2 > {ACCURATE}$ (%)", ylim=(0, 100), title="… and less accurate")
 axes[0].legend(fontsize=8)
-save(figure, "beam_sizes", alt="Left the share of new answers, right the share of accurate ones, over the beam size, for three decoders and "
-     "the paper. The decoder that stops at the first b is newer and less accurate than ours at b = 50.")
+save(figure, "beam_sizes", alt="Left the share of novel answers, right the share of accurate ones, over the beam size, for three decoders and "
+     "the paper. The decoder that stops at the first b has more novel answers and is less accurate than ours at b = 50.")
 
 # %% [markdown]
-# A wider beam is much more accurate and a little newer. What do the other two decoders change, on the same problems? Differences in points,
-# with their 95 % intervals, and the verdict on "its answers are newer":
+# A wider beam is much more accurate and has a few more novel answers. What do the other two decoders change, on the same problems? Differences
+# in points, with their 95 % intervals, and the verdict on "it has more novel answers":
 
 # %%
 def of_size(rows, b):
@@ -109,12 +109,12 @@ for name, (a, b) in {"stops at the first b": (early, late), "published decoder":
     for n in sorted(set(a.beam_size) - {1}):
         found = {what: paired(of_size(a, n), of_size(b, n), what)[0] for what in ("novel", "accurate")}
         changes[name, n] = {k: "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * x for x in v)) for k, v in found.items()}
-        changes[name, n]["newer"] = verdict_on_claim(found["novel"], above=0)
+        changes[name, n]["more novel answers"] = verdict_on_claim(found["novel"], above=0)
 pd.DataFrame(changes).T.rename_axis(["decoder", "b"])
 
 # %% [markdown]
-# Stopped at the first $b$, the same network is newer and less accurate. So a part of novelty is a matter of when a search stops, and not of
-# what the network knows. The published decoder loses accuracy, too; the table says at which sizes it is newer.
+# Stopped at the first $b$, the same network has more novel answers and is less accurate. So a part of novelty is a matter of when a search stops,
+# and not of what the network knows. The published decoder loses accuracy, too; the table says at which sizes it has more novel answers.
 #
 # ## A beam on three tokens
 #
@@ -293,7 +293,7 @@ def grow(n):
     figure, ax = plt.subplots(figsize=(7, 4.2))
     draw_beam(ax, moments, n, notes)
     alive, ended = moments[n - 1]
-    ax.set_title(f"Looking for {truth}\nafter {n} tokens: {len(alive)} alive, {len(ended)} ended", fontsize=10)
+    ax.set_title(f"Looking for {truth}\nafter {n} token{'s' * (n > 1)}: {len(alive)} alive, {len(ended)} ended", fontsize=10)
     return figure
 
 
@@ -308,22 +308,22 @@ save(grow(len(moments)), "beam_tree", alt="The tree of all beginnings that the b
      "and one of them is the pick.")
 
 # %% [markdown]
-# The pick is the formula whose constants fit best: the network proposes, and the fit decides (chapter 04). Grey ways were given up.
+# The pick is the formula whose constants fit best: the network proposes, and the fit decides (chapter 04). Grey beginnings were given up.
 #
 # ## Where stopping decides
 #
-# And an example that fails: the first problem whose answer is copied with our rule, and new with the early one.
+# And an example that fails: the first problem whose answer is copied with our rule, and novel with the early one.
 
 # %%
-def is_new(result):
+def is_novel(result):
     return result.answer is not None and training.novelty(result.answer.prefix)["novel"]
 
 
 stopped = solve_all(problems, BeamSearch(5, max_len=16, stop="enough"), trained, seed=seed, reference=training)
 pairs = list(zip(ours, stopped))
-turned = [pair for pair in pairs if is_new(pair[1]) and not is_new(pair[0])]
+turned = [pair for pair in pairs if is_novel(pair[1]) and not is_novel(pair[0])]
 chosen = (turned or pairs)[0]
-print(f"the answers of {len(turned)} of {len(pairs)} problems turn from copied to new")
+print(f"the answers of {len(turned)} of {len(pairs)} problems turn from copied to novel")
 
 # %% tags=["hide-input"]
 def beam_table(result):
@@ -338,7 +338,7 @@ pd.DataFrame({name: pd.Series(column) for name, column in columns.items()}).fill
 
 # %% [markdown]
 # END is very unlikely after one token, but it counts, and the search stops before five better formulas have pushed it out. One token alone
-# is in no training set, so it counts as new. How many of the new answers are of this kind? The columns *one token* and *known family* are
+# is in no training set, so it counts as novel. How many of the novel answers are of this kind? The columns *one token* and *known family* are
 # shares of all answers.
 
 # %% tags=["hide-input"]
@@ -349,13 +349,13 @@ for b in SIZES[1:]:
             single, known = part.novel & (part.answer_length == 1), part.novel & ~part.novel_family.astype(bool)
             lines.append((b, name, percent(part.novel), f"{single.mean():.1%}", f"{known.mean():.1%}",
                           percent(part.accurate), f"{part.answer_length.mean():.1f}"))
-columns = ["b", "decoder", "new", "one token", "known family", "accurate", "tokens of the answer"]
+columns = ["b", "decoder", "novel", "one token", "known family", "accurate", "tokens of the answer"]
 pd.DataFrame(lines, columns=columns).style.hide(axis="index")
 
 # %% [markdown]
-# Early stopping gives shorter answers. At $b = 5$ most of its new answers are one token. The decoder is also one reason why our accuracy is
+# Early stopping gives shorter answers. At $b = 5$ most of its novel answers are one token. The decoder is also one reason why our accuracy is
 # above the paper's; chapter [11](11_strategies_compared.py) separates decoder and fit. The report [A05](appendix/A05_beam_search.py) has
-# the mask alone, a score that favours long and newer formulas, the cost, and all cells of the paper's table.
+# the mask alone, a score that favours long formulas, the cost, and all cells of the paper's table.
 #
 # ## What a wider beam adds
 #
@@ -365,14 +365,14 @@ pd.DataFrame(lines, columns=columns).style.hide(axis="index")
 # Answers, all candidates, and how often the true template is among them:
 
 # %%
-table = {b: {"answers new": f"{part.novel.mean():.1%}",
-             "candidates new": f"{part.share_novel_candidates.mean():.1%}",
+table = {b: {"answers novel": f"{part.novel.mean():.1%}",
+             "candidates novel": f"{part.share_novel_candidates.mean():.1%}",
              "true template among the candidates": f"{part.truth_rank.notna().mean():.1%}",
              "accurate": f"{part.accurate.mean():.1%}"} for b, part in unseen.groupby("beam_size")}
 pd.DataFrame(table).T.rename_axis("b")
 
 # %% [markdown]
-# Few candidates are new at any size. The accurate answers are mostly formulas that fit without being the truth.
+# Few candidates are novel at any size. The accurate answers are mostly formulas that fit without being the truth.
 #
 # ## Paper, ours, verdict
 #
@@ -388,11 +388,11 @@ earlier = paired(of_size(early, SIZES[2]), of_size(late, SIZES[2]), "novel")[0]
 text = "{:+.1f} points ({:+.1f} to {:+.1f})"
 points = lambda change: text.format(*(100 * x for x in change))
 claims = [
-    ("a larger beam does not alleviate the bias", "new: " + points(gain), verdict_on_claim(gain, below=0)),
+    ("a larger beam does not alleviate the bias", "novel: " + points(gain), verdict_on_claim(gain, below=0)),
     ("… or only to a limited extent", "the same number", verdict_on_claim(gain, below=0.1)),
     (f"at b = {last} answers are mostly copies", "{:.0%} ({:.0%} to {:.0%})".format(*copied), verdict_on_claim(copied, above=0.5)),
     ("a large beam improves accuracy", points(gained), verdict_on_claim(gained, above=0)),
-    (f"stopping at the first b makes answers newer (b = {SIZES[2]})", points(earlier), verdict_on_claim(earlier, above=0)),
+    (f"stopping at the first b gives more novel answers (b = {SIZES[2]})", points(earlier), verdict_on_claim(earlier, above=0)),
 ]
 book.record(new=float(wide.novel.mean()), accurate=float(wide.accurate.mean()), stopping=earlier.value)
 pd.DataFrame(claims, columns=["claim", "measured", "verdict"]).style.hide(axis="index")

@@ -11,10 +11,10 @@
 # ---
 
 # %% [markdown]
-# # At equal beam size TPSR is much more accurate; at equal cost it is only newer
+# # At equal beam size TPSR is much more accurate; at equal cost only its novelty is higher
 #
 # **Claim.** TPSR plans every token by a tree search. It is more accurate than a beam of its own size, because it tries more formulas. A
-# beam that tries as many is more accurate still, but copies; TPSR's answers are more often new.
+# beam that tries as many is more accurate still, but copies; TPSR's answers are novel more often.
 #
 # **You will see.** Four phases built by hand, beam and TPSR on one tree, both at equal cost.
 #
@@ -141,15 +141,15 @@ def expand(path):
 
 
 # %% [markdown]
-# **Rolling out** (the paper says *simulation*) lets the network complete the formula from there, and computes its reward. It grows with
-# the fit; NMSE is the mean squared error, divided by the mean of $y^2$:
+# **Simulation** lets the network complete the formula from there, and computes its reward. The reward grows with the fit;
+# NMSE is the mean squared error, divided by the mean of $y^2$:
 #
 # $$\mathrm{reward} = \frac{1}{1 + \mathrm{NMSE}} + \lambda \exp\Big(-\frac{|\mathbf{s}|}{L}\Big).$$
 #
 # The second term prefers short formulas; the toy leaves it out.
 
 # %%
-def roll_out(prefix):
+def simulate(prefix):
     while tokens := tokens_after(prefix):
         prefix = (*prefix, tokens[0][0])
     nmse = np.mean((evaluate(prefix, X) - y) ** 2) / np.mean(y**2)
@@ -175,7 +175,7 @@ def one_rollout(root, k=2):
     if path[-1].untried is None:
         path[-1].untried = tokens_after(path[-1].prefix)[:k]
     expand(path)
-    formula, reward = roll_out(path[-1].prefix)
+    formula, reward = simulate(path[-1].prefix)
     back_up(path, reward)
     return path, formula, reward
 
@@ -211,8 +211,8 @@ save(figure, "four_phases", alt="Four pictures of the toy's tree. Selection goes
      "the completion is sin(x1) + x1 with reward 1, and back-up raises the value of all three nodes to 1.")
 
 # %% [markdown]
-# Blue is the way down, orange the new token with its probability, green the completion and the values that back-up raised. Now the
-# child with the largest $Q$, `add`, is written. It becomes the root, and the same begins again one token further.
+# Dark is the way down, and orange is the new token with its probability. The frame holds the completion, and the values that back-up raised
+# are bold. Now the child with the largest $Q$, `add`, is written. It becomes the root, and the same begins again one token further.
 #
 # ## The same on the network
 #
@@ -356,8 +356,8 @@ pd.DataFrame(lines, columns=["example", "by", "formula", "R² fresh", "candidate
 # %% [markdown]
 # ## Beam and TPSR on the same tree
 #
-# All formulas that both searches verified for the problem of the failure, as one tree that begins on the left. The coloured part is what
-# one search wrote; the grey part is the other's. A dot ends each formula.
+# The picture shows all formulas that both searches verified for the problem that fails, as one tree that begins on the left. The coloured
+# part is what one search wrote; the grey part is the other's. A dot ends each formula.
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7, 4.6))
@@ -389,7 +389,7 @@ rows = pd.concat([measured("tpsr", trees, trained, **how), measured("beam", beam
 plan, beam = (rows[rows.strategy == name] for name in ("tpsr", "beam"))
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.3))
 names = [("beam", b) for b in sorted(beam.beam_size.unique())] + [("tpsr", b) for b in (1, 3, 5)]
-for ax, what, title in zip(axes, ("accurate", "novel"), ("a beam is more accurate", "TPSR is newer")):
+for ax, what, title in zip(axes, ("accurate", "novel"), ("a beam is more accurate", "TPSR has more novel answers")):
     charts.draw_tradeoff(ax, rows, names, what)
     ax.set(xlabel="candidates per problem", ylabel=f"{what} answers (%)")
     ax.set_title(f"At equal cost {title}", fontsize=10)
@@ -417,7 +417,7 @@ columns = ["TPSR's b", "minus", "accurate (points)", "novel (points)"]
 pd.DataFrame(lines, columns=columns).set_index(columns[:2])
 
 # %% [markdown]
-# ## New, or outside the language?
+# ## Novel, or outside the language?
 #
 # In this vocabulary `mul` attaches a constant; no template of the generator multiplies two variables. TPSR tries unlikely tokens, and such
 # a product is novel in a way that no test formula could match. How many of its novel answers are of that kind, and of the beam's?
@@ -445,7 +445,7 @@ first = [Row.under("published", name, b, "not_included", seed=0, **few)
          for name, b in (*(("beam", b) for b in PAPER_BEAM), ("tpsr", 1), ("tpsr", 5))]
 as_published = measured("protocols", first, trained, **how) if weights else rows[:0]  # a tiny network has none
 sentences = {
-    ("feedback_raises_novelty", "novel(tpsr 1) - novel(beam 5)"): "TPSR writes new formulas (b = 1, beam of 5)",
+    ("feedback_raises_novelty", "novel(tpsr 1) - novel(beam 5)"): "TPSR writes novel formulas (b = 1, beam of 5)",
     ("novelty_at_equal_candidates", "novel(tpsr 1) - novel(beam @ tpsr 1)"): "… also at equal candidates",
     ("tpsr_lowers_accuracy", "accurate(tpsr 1) - accurate(beam 5)"): "TPSR lowers accuracy (b = 1, beam of 5)",
     ("tpsr_lowers_accuracy_at_equal_beam", "accurate(tpsr 1) - accurate(beam 1)"): "… read at equal b",

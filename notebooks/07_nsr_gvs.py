@@ -11,9 +11,9 @@
 # ---
 
 # %% [markdown]
-# # Prompts make answers new; verified parts keep them nearly as accurate
+# # Prompts make answers novel; verified parts keep them nearly as accurate
 #
-# **Claim.** NSR-gvs prompts the network with parts of its own better predictions. Prompts of any parts make the answers new and cost
+# **Claim.** NSR-gvs prompts the network with parts of its own better predictions. Prompts of any parts make the answers novel and cost
 # accuracy; verified parts win most of it back. It beats the beam that it began with, but not one with as many candidates.
 #
 # **You will see.** A prompt that helps and one that hurts, the loop built by hand, what each ingredient adds.
@@ -163,7 +163,7 @@ pd.DataFrame(lines, columns=["example", "prompt", "answer", "R² fresh"]).set_in
 
 # %% [markdown]
 # A whole test set was asked like this. Left: how many outputs contain a part when it is the prompt, beside the base rate when there is no
-# prompt. Right: how often the answer is then accurate; *all right* is a prompt of all parts of the truth that fit.
+# prompt. Right: how often the answer is then accurate; *all right parts* is a prompt of all parts of the truth for which there is room.
 
 # %% tags=["hide-input"]
 few = {"n_problems": n_problems, "n_points": n_points}
@@ -194,7 +194,8 @@ kinds = [kind for kind in ("wrong", "none", "right", "all right") if kind in by_
 for y, kind in enumerate(kinds):
     share = charts.share(by_kind[kind].accurate)
     right.errorbar(share.value, y, xerr=charts.bar(share), fmt="o", color=INK, capsize=3)
-right.set_yticks(range(len(kinds)), ["no prompt" if kind == "none" else kind for kind in kinds])
+names = {"wrong": "a wrong part", "none": "no prompt", "right": "a right part", "all right": "all right parts"}
+right.set_yticks(range(len(kinds)), [names[kind] for kind in kinds])
 right.set(xlabel="accurate answers (%)", xlim=(0, 100), ylim=(-0.5, len(kinds) - 0.5))
 right.set_title("Right parts help,\nwrong ones hurt", fontsize=10)
 save(figure, "right_wrong_none", alt="Left: outputs rarely contain a part that is in no prompt, and nearly always one that is, right or wrong. Right: "
@@ -285,7 +286,8 @@ class GVSByHand:
 
 # %% [markdown]
 # Departure: "until the length exceeds the limit" is taken literally, and marks have no length; random formulas come from a fixed bank of
-# 2,048; a random part with a variable that the problem does not have is left out. [A07](appendix/A07_nsr_gvs.py) turns five such decisions.
+# 2,048; a random part with a variable that the problem does not have is left out.
+# [A07](appendix/A07_nsr_gvs.py) tries other choices for five such decisions.
 #
 # With the same random numbers, the strategy of `nsr` must draw the same prompts, write the same formulas and keep the same pool:
 
@@ -355,10 +357,10 @@ for some in logs:
         lines += [(tree in drawn, tree in pieces(now.prediction))
                   for tree in best if 2 <= len(tree) <= 9]
 shown = pd.DataFrame(lines, columns=["in the prompt", "written"])
-shown.groupby("in the prompt").written.agg(share_written="mean", parts="size").round(2)
+shown.groupby("in the prompt").written.agg(**{"share written": "mean", "parts": "size"}).round(2)
 
 # %% [markdown]
-# A part is written several times as often when it is in the prompt as when it only could have been.
+# A part that is in the prompt is written several times as often as one that could have been in it and was not.
 #
 # ## What does each ingredient add?
 #
@@ -403,7 +405,7 @@ for ax, what in zip(axes, ("accurate", "novel")):
     ax.set(xlabel=f"{what} answers (%)", xlim=(0, 100), ylim=(len(searches) - 0.5, -0.5))
 axes[0].set_yticks(range(len(searches)), searches)
 axes[0].set_title("No search is more accurate\nthan a plain beam", fontsize=10)
-axes[1].set_title("Prompts of any parts\nmake answers new", fontsize=10)
+axes[1].set_title("Prompts of any parts\nmake answers novel", fontsize=10)
 save(figure, "ingredients", alt="Accurate and novel answers of six searches with equally many candidates. Accuracy: highest for the beams without prompts, "
      "nearly as high for NSR-gvs, lower for random or verified parts alone. Novelty: low without prompts, highest for NSR-gvs.")
 
@@ -447,7 +449,7 @@ if len(combined) and has_traces(combined):
 sentences = {
     ("gvs_raises_both", "novel(gvs 5) - novel(beam 5)"): "NSR-gvs raises novelty (both b = 5)",
     ("gvs_raises_both", "accurate(gvs 5) - accurate(beam 5)"): "… and accuracy",
-    ("novelty_at_equal_candidates", "novel(gvs 5) - novel(beam @ gvs 5)"): "it is newer at equal candidates",
+    ("novelty_at_equal_candidates", "novel(gvs 5) - novel(beam @ gvs 5)"): "its novelty is higher at equal candidates",
     ("beam_is_most_accurate_at_equal_candidates", "accurate(beam @ gvs 5) - accurate(gvs 5)"): "there a beam is more accurate",
     ("most_novel_answers_are_inaccurate", "accurate_if_novel(gvs 5)"): "most novel answers are inaccurate (< 50 %)",
     ("both_together_is_highest", "accurate(gvs+tpsr 1) - accurate(beam 150)"): "NSR-gvs + TPSR is the most accurate"}

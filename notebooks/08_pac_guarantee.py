@@ -43,7 +43,7 @@ import pandas as pd
 from IPython.display import Markdown
 
 from nsr import book
-from nsr.evidence import BLUE, GREEN, GREY, INK, ORANGE, RED, control, save, use_style, wilson
+from nsr.evidence import GREEN, GREY, INK, control, save, use_style, wilson
 from nsr.theory import pac
 
 use_style()
@@ -136,7 +136,7 @@ print("expressions of 1 to 5 levels:", ", ".join(f"{size:.3g}" for size in sizes
 # **Step 1: one subtree.** Each round draws r of the U subtrees. A fixed one is missed by a round with probability 1 − r/U, and by B rounds
 # with probability $(1 - r/U)^B \le e^{-rB/U}$.
 #
-# **Step 2: all subtrees.** e* has K ≤ 2^D₀ of them. The probability that *some* subtree is missing is at most the sum, $2^{D_0} e^{-rB/U}$.
+# **Step 2: all subtrees.** e* has $K \le 2^{D_0}$ of them. The probability that *some* subtree is missing is at most the sum, $2^{D_0} e^{-rB/U}$.
 # We want it to be at most δ/2 and solve for B. That is the burn-in.
 
 # %%
@@ -168,15 +168,15 @@ assert incomplete <= delta / 2 and no_hit <= delta / 2
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.2), sharey=True)
 t, s = np.arange(B + 60), np.arange(R + 8)
-axes[0].plot(t, (1 - r / U) ** t, color=BLUE, label="one subtree is missing")
-axes[0].plot(t, np.minimum(1, 2**2 * np.exp(-r * t / U)), color=RED, label="bound for all")
-axes[1].plot(s, (1 - beta) ** s, color=BLUE, label="no hit yet")
-axes[1].plot(s, np.exp(-beta * s), color=RED, label="bound")
+axes[0].plot(t, (1 - r / U) ** t, color=GREEN, label="one subtree is missing")
+axes[0].plot(t, np.minimum(1, 2**2 * np.exp(-r * t / U)), color=INK, label="bound for all")
+axes[1].plot(s, (1 - beta) ** s, color=GREEN, label="no hit yet")
+axes[1].plot(s, np.exp(-beta * s), color=INK, label="bound")
 for ax, end, name in zip(axes, (B, R), ("burn-in (rounds)", "extra rounds")):
     ax.axhline(delta / 2, color=INK, ls=":", lw=1)
     ax.axvline(end, color=GREY, lw=1)
     ax.set(xlabel=name, ylim=(0, 1.05))
-    ax.legend(fontsize=8, loc="center right", frameon=True, framealpha=1)
+    ax.legend(fontsize=8, loc="upper right", frameon=True, framealpha=1)
 axes[0].set_ylabel("probability of failure")
 axes[0].set_title("B and R end where the bounds meet δ/2", fontsize=10)
 save(figure, "three_steps", alt="Two panels. Left, the probability that a subtree is missing falls with the rounds of the burn-in; the "
@@ -237,8 +237,8 @@ print(f"run {early} in round {first_hit[early]}, run {late} in round {first_hit[
 figure, ax = plt.subplots(figsize=(7, 3.4))
 t = np.arange(1, B + R + 1)
 ax.plot(t, histories[:12].T - errors[best], color=GREY, lw=0.8, alpha=0.6)
-ax.plot(t, histories[early] - errors[best], color=BLUE, label=f"run {early}: within U rounds")
-ax.plot(t, histories[late] - errors[best], color=ORANGE, label=f"run {late}: not within U rounds")
+ax.plot(t, histories[early] - errors[best], color=GREEN, label=f"run {early}: within U rounds")
+ax.plot(t, histories[late] - errors[best], color=INK, ls=":", label=f"run {late}: not within U rounds")
 for at, name in ((U, "U"), (B, "B"), (B + R, "B + R")):
     ax.axvline(at, color=INK, lw=1, ls="--")
     ax.text(at, 1.01, name, fontsize=9, ha="right" if name == "B" else "left", transform=ax.get_xaxis_transform())
@@ -307,7 +307,7 @@ deltas = np.array([0.02, 0.05, 0.1, 0.2, 0.3, 0.5])
 by_delta = pd.DataFrame([failures(300, 7, 2, 0.05, 3, d) for d in deltas], index=deltas)
 figure, ax = plt.subplots(figsize=(7, 3.6))
 ax.plot(deltas, deltas, color=INK, lw=1, ls=":", label="the bound δ")
-for name, colour, marker in zip(by_delta, (RED, ORANGE, BLUE), "sD^"):
+for name, colour, marker in zip(by_delta, (INK, GREY, GREEN), "sD^"):
     rate, low, high = wilson(by_delta[name].to_numpy(), runs)
     ax.errorbar(deltas, rate, [rate - low, high - rate], color=colour, marker=marker, capsize=3, label=name)
 ax.set(xlabel="δ", ylabel="share of runs that fail")
@@ -343,9 +343,9 @@ def draw_guarantee(r, size=1000, depth=3):
     prescribed = pac.burn_in(size, r, depth, delta) + pac.extra_rounds(beta, delta)
     _, hit = pac.hitting_times(size, 2**depth - 1, r, beta, runs, np.random.default_rng(seed))
     figure, ax = plt.subplots(figsize=(7, 3.4))
-    ax.ecdf(hit, color=BLUE, label="runs that have hit e*")
-    ax.axvline(prescribed, color=RED, label=f"prescribed: B + R = {prescribed:,}")
-    ax.axvline(size, color=GREEN, ls="--", label=f"exhaustive search: U = {size:,}")
+    ax.ecdf(hit, color=GREEN, label="runs that have hit e*")
+    ax.axvline(prescribed, color=INK, label=f"prescribed: B + R = {prescribed:,}")
+    ax.axvline(size, color=GREY, ls="--", label=f"exhaustive search: U = {size:,}")
     ax.axhline(1 - delta, color=INK, ls=":", lw=1, label=f"1 − δ = {1 - delta:.2f}")
     ax.set(xscale="log", xlim=(10, 10_000), ylim=(0, 1.02), xlabel="oracle calls (rounds)", ylabel="share of runs")
     ax.set_title(f"r = {r}: {prescribed / size:.1f} times the calls of exhaustive search")
@@ -357,8 +357,8 @@ control(draw_guarantee, "subtrees per round", (1, 2, 3, 5, 7), alt="With {} new 
         "against the oracle calls, and lines at the prescribed number of calls and at U.")
 
 # %% [markdown]
-# Notice the red line beside the green one. If the new subtrees come from the expression just proposed, r is at most 2^D₀ − 1, which is 7 for
-# three levels. At best, then, both lines meet. How do they move with U?
+# Notice the solid line beside the dashed one. If the new subtrees come from the expression just proposed, r is at most $2^{D_0} - 1$, which is
+# 7 for three levels. At best, then, both lines meet. How do they move with U?
 
 # %%
 classes = np.unique(np.geomspace(30, 30_000, 12).astype(int)).tolist()
@@ -374,9 +374,9 @@ assert (cost.prescribed > cost.U).all() and 0.9 < slope < 1.05
 
 # %% tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(7, 3.4))
-ax.plot(cost.U, cost.prescribed, color=RED, marker="s", label="prescribed: B + R")
-ax.plot(cost.U, cost.U, color=GREEN, ls="--", label="exhaustive search: U")
-ax.plot(cost.U, cost.needed, color=BLUE, marker="^", label="needed by a share 1 − δ of the runs")
+ax.plot(cost.U, cost.prescribed, color=INK, marker="s", label="prescribed: B + R")
+ax.plot(cost.U, cost.U, color=GREY, ls="--", label="exhaustive search: U")
+ax.plot(cost.U, cost.needed, color=GREEN, marker="^", label="needed by a share 1 − δ of the runs")
 ax.set(xscale="log", yscale="log", xlabel="expressions U", ylabel="oracle calls")
 ax.set_title("One new subtree per round: all lines are linear in U")
 ax.legend()
@@ -392,7 +392,7 @@ save(figure, "cost", alt="Oracle calls against the size U of the class, both axe
 # Slip: The proof cites assumption (3) for the hit rate; it is (5). And assumption 6 grants "at least one" new subtree, so one may count on
 # r = 1 only.
 #
-# Slip: K ≤ 2^D₀ is true if depth counts levels, and false if it counts edges, as textbooks do.
+# Slip: $K \le 2^{D_0}$ is true if depth counts levels, and false if it counts edges, as textbooks do.
 #
 # Slip: ε is never used, because the proof hits e* exactly. But if a share p of the class is within ε of the optimum, ln δ / ln(1 − p) blind
 # guesses give the same guarantee.
@@ -456,8 +456,8 @@ over = (cost.prescribed / cost.U).median()
 lines = [
     (f"fails with probability ≤ δ = {delta}", f"at most {worst['loop as assumed']:.4f} in {len(settings)} settings; proof checked", "holds"),
     ("O(U ln(1/δ)) oracle calls", f"D₀, r and β are missing; ratio {ratio(1e-5):.0f} at β = 1e-5", "fails"),
-    ("a logarithmically growing number of calls", f"grows like U^{slope:.2f}; {over:.1f} times exhaustive search", "fails"),
-    ("K ≤ 2^D₀ subtrees", "if depth counts levels; not if it counts edges", "holds"),
+    ("a logarithmically growing number of calls", f"grows like U to the power {slope:.2f}; {over:.1f} times exhaustive search", "fails"),
+    ("$K \\le 2^{D_0}$ subtrees", "if depth counts levels; not if it counts edges", "holds"),
     ("within ε of the optimum", f"ε is not used; {guesses} blind guesses reach it here", "holds"),
     ("every subtree is in the prompt", f"in {len(complete)} of {len(rounds)} rounds of NSR-gvs", "fails"),
 ]

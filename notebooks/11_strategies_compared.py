@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # A wider beam makes answers more accurate, feedback makes them newer
+# # A wider beam makes answers more accurate, feedback makes them novel
 #
 # **Claim.** Larger beams raise accuracy and hardly novelty. TPSR and NSR-gvs raise novelty. Who is more accurate at equal candidates depends
 # on the protocol: with ours a beam is ahead of both; with the published one the lead over NSR-gvs is not decided.
@@ -82,7 +82,8 @@ for (novel, accurate), theirs in zip(cells, paper.row(*last)):
 
 # %% [markdown]
 # All rows in the same way, on `not_included`; beside our shares the paper's, where it has the row. *True family*: answer and truth are the same
-# formula up to constants (chapter 10). The last columns are what one problem costs.
+# formula up to constants (chapter 10). *Last leaf* takes the families of a beam and tries every other variable as
+# their last leaf (report A10). The last columns are what one problem costs.
 
 # %% tags=["hide-input"]
 lines = []
@@ -107,7 +108,7 @@ figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols
 save(figure, "breakdown", alt="A bar for every strategy, ours and below it the paper's, cut into novel and accurate, novel only, copied and accurate, and neither. Beams are mostly copied; NSR-gvs, its combination with TPSR and local search are mostly novel.")
 
 # %% [markdown]
-# Notice that in the rows of beam search the red part grows and violet stays a thin strip: more of the copies are right. And our accurate parts
+# Notice that in the rows of beam search the red part grows and the purple parts stay thin: more of the copies are accurate. And our accurate parts
 # are longer than the paper's; the last section asks why.
 #
 # ## Two problems
@@ -176,7 +177,7 @@ ax.set_title(f"Over {len(THEIRS)} rows r = {ours:+.2f}; in the paper's table {th
 save(figure, "correlation", alt="Every strategy as a point, novelty against accuracy. Beams climb along the left edge; TPSR and NSR-gvs lie further right; NSR-gvs with TPSR and local search are at the top right. Hollow points, the paper's, lie lower.")
 
 # %% [markdown]
-# Filled points are ours, with the beam size beside them; hollow ones are the paper's. Notice that a larger beam moves up and hardly to the
+# Filled points are ours, with the smallest and the largest beam size beside them; hollow ones are the paper's. Notice that a larger beam moves up and hardly to the
 # right. With so few strategies the interval of $r$ is wide.
 #
 # ## What it costs
@@ -206,7 +207,7 @@ for budget in (5, 50, 150):
 
 # %% [markdown]
 # Now move the budget. Each strategy is stopped when it has fitted so many candidates per problem; of beam search we take the largest beam
-# that costs no more. Upwards is more accurate, to the right is newer.
+# that costs no more. Upwards is more accurate; to the right, more answers are novel.
 
 # %% tags=["hide-input"]
 BUDGETS = (1, 2, 5, 10, 20, 50, 100, 150, 300, 1000)
@@ -292,7 +293,7 @@ print("TPSR (1) − beam search (5): {:+.1f} points ({:+.1f} to {:+.1f});".forma
 # %%
 SIX = {
     "beams_raise_accuracy_more_than_novelty": "Larger beams raise accuracy more than novelty",
-    "feedback_raises_novelty": "TPSR, NSR-gvs and both together write new formulas",
+    "feedback_raises_novelty": "TPSR, NSR-gvs and both together write novel formulas",
     "gvs_raises_both": "NSR-gvs raises novelty and accuracy, against a beam of 5",
     "tpsr_lowers_accuracy": "TPSR is less accurate than a beam of 5",
     "beam_is_most_accurate_at_equal_candidates": "At equal candidates a beam is more accurate",

@@ -14,7 +14,7 @@
 # # A second system is not reproduced: ours has not learned its training set
 #
 # **Claim.** The paper finds that transformer4sr, a system with another generator and network, also copies. Ours copies most answers, too,
-# but many of its new ones are mistakes. A small one that has learned most of its set copies nearly everything.
+# but many of its novel ones are mistakes. A small one that has learned most of its set copies nearly everything.
 #
 # **You will see.** Its generator, network and decoder in pieces, two definitions of "copied", and novelty told from mistakes.
 #
@@ -42,7 +42,7 @@ from IPython.display import Markdown
 
 from nsr import book
 from nsr.data import WEIGHTS, skeleton_draws, skeleton_of, tables_of
-from nsr.evidence import ACCURATE, COPIED, GREY, INK, LIGHT, NOVEL, control, draw_tree, measured, network_for, paired, percent, results_path, save, scaling, snapshot_steps, together, unpaired, use_style, verdict_on_claim, whiskers, wilson
+from nsr.evidence import ACCURATE, COPIED, GREY, INK, NOVEL, control, draw_tree, measured, network_for, paired, percent, results_path, save, scaling, snapshot_steps, together, unpaired, use_style, verdict_on_claim, whiskers, wilson
 from nsr.formulas import ARITY, START, TRANSFORMER4SR, bare, spans, to_infix
 from nsr.network import read_settings, tiny_network
 from nsr.search import Greedy, solve_all
@@ -76,8 +76,8 @@ assert abs(ours - len(raws) / n_draws) < 4 * np.sqrt(0.25 / 2000 + 0.25 / n_draw
 
 # %% [markdown]
 # Then a tree is simplified, its variables are named in the order of their appearance, and filters are applied. What is left is a
-# *skeleton*: a formula in which the single `C` stands for any number. Here are the first three trees of at least five nodes that pass, and
-# the first three that do not.
+# *skeleton*: a formula with exactly one `C`, which stands for any number. Here are the first three trees of at least five nodes that pass, and
+# the first three that do not, with the filter that refused them. (`inv` is 1/x, `neg` is −x, `sq` is the square, `cb` the cube.)
 
 # %%
 fates = [(raw, *skeleton_of(raw)) for raw in raws if len(raw) >= 5]
@@ -219,7 +219,7 @@ for result in results:
 #
 # > $E^\ast_{\mathrm{templ}} = \{\mathrm{strip}(e^\ast)\ |\ e^\ast \in E^\ast\}$: the same without constants.
 #
-# So an answer can be new because its `C` stands elsewhere, while its structure is old. To *strip* a skeleton, leave out C as a summand or
+# So an answer can be novel because its `C` stands elsewhere, while its structure is old. To *strip* a skeleton, leave out C as a summand or
 # factor, and simplify again. (A function of C alone is a constant, too.)
 
 # %%
@@ -252,14 +252,14 @@ assert all(bare(stripped(form)) == bare(form) for form in some)
 assert not any("C" in stripped(form) for form in some)
 
 # %% [markdown]
-# Now the answers: the first that is accurate ($R^2 > 0.99$ on fresh points), the first that is new and inaccurate, and the first that is
+# Now the answers: the first that is accurate ($R^2 > 0.99$ on fresh points), the first that is novel and inaccurate, and the first that is
 # copied and inaccurate.
 
 # %%
 shown = set()
 for result in (r for r in results if r.answer):
     answer = result.answer.prefix
-    kind = "new" if training.novelty(answer)["novel_constants"] else "copied"
+    kind = "novel" if training.novelty(answer)["novel_constants"] else "copied"
     name = "accurate" if result.r2 > ACCURATE else f"inaccurate, {kind}"
     if name not in shown:
         print(f"{name}: R² = {result.r2:.2f}")
@@ -312,7 +312,7 @@ save(figure, "size", alt="Novel answers against the size of the training set, wi
 # Notice the distance to the dotted lines: in the paper less is novel, with far more training. Bars are 95 % Wilson intervals over
 # problems; there is one network per size.
 #
-# ## New, or not learned yet?
+# ## Novel, or not learned yet?
 #
 # A network that has not learned its training set also writes what is not in it. The second test set tells the two apart: there the truth
 # *is* a training skeleton, so whatever is novel is a mistake.
@@ -408,7 +408,7 @@ for flag, (label, colour, marker) in FLAGS.items():
     part = scaling.shares(by_epoch, "epoch", [flag])
     ax.errorbar(part.epoch, 100 * part.share, whiskers(part), fmt=f"{marker}-", color=colour, capsize=2, label=f"novel {label}")
 fit = scaling.shares(by_epoch, "epoch", ["accurate"])
-ax.plot(fit.epoch, 100 * fit.share, "^--", color=LIGHT, mec=INK, label=f"R² > {ACCURATE}")
+ax.plot(fit.epoch, 100 * fit.share, "^--", color=INK, mfc="white", lw=1, label=f"R² > {ACCURATE}")
 ax.set(xlabel="epoch", ylabel="answers (%)", xlim=(0, None), ylim=(0, None))
 ax.set_title(f"Accuracy: {fit.share.iloc[0]:.0%} at epoch {fit.epoch.iloc[0]:g}, {fit.share.iloc[-1]:.0%} at epoch {fit.epoch.iloc[-1]:g}")
 ax.legend(fontsize=8, ncols=3)
@@ -416,7 +416,7 @@ save(figure, "epochs", alt="Novel answers with and without constants, and accura
      "stays about level, accuracy rises slowly until the end.")
 
 # %% [markdown]
-# Notice that accuracy grows while novelty stays about level: this network is still on its way. More is in [report A12](appendix/A12_transformer4sr.py):
+# Notice that accuracy grows while novelty stays about level: this network has not finished learning. More is in [report A12](appendix/A12_transformer4sr.py):
 # answers as functions, a split that leaks, the schedule, and all steps between sizes.
 #
 # ## Paper, ours, verdict
@@ -447,8 +447,8 @@ Markdown("| the paper | ours | verdict |\n|---|---|---|\n" + "\n".join("| " + " 
 #
 # ## Exercises
 #
-# 1. *Predict.* The training set holds `C*sin(x1)` only. The network answers `sin(C*x1)`. Give four answers in this order: is it new with
-#    constants, is it new without, is it new as a function with constants, and as a function without?
+# 1. *Predict.* The training set holds `C*sin(x1)` only. The network answers `sin(C*x1)`. Give four answers in this order: is it novel with
+#    constants, is it novel without, is it novel as a function with constants, and as a function without?
 
 # %% tags=["solution"]
 answers = [True, False, True, False]  # only the place of C differs, and C inside the sine is another function
@@ -459,7 +459,7 @@ senses = toy.novelty(("sin", "mul", "C", "x1"))
 assert answers == [senses[sense] for sense in scaling.SENSES], "strip both formulas, and look again"
 
 # %% [markdown]
-# 2. *Turn.* Train on only 10 skeletons (`"t4sr-40"` are 40 tables). How many epochs are `enough` to find at least half of them again?
+# 2. *Turn.* Train on only 10 skeletons (`"t4sr-40"` has 40 tables). How many epochs are `enough` to find at least half of them again?
 
 # %% tags=["solution"]
 enough = 200

@@ -155,8 +155,8 @@ assert (nats.formula > 0).all() and (nats.residuals + nats.formula).idxmin() == 
 print(f"the answer: {nats.residuals[0]:.0f} nats for residuals, {nats.formula[0]:.0f} for the formula")
 
 # %% [markdown]
-# Whoever trusts the data more, or less, gives the formula another weight. Move the control: each dot is a candidate, and the line goes
-# through all points with the same weighted sum as the pick.
+# Whoever trusts the data more, or less, gives the formula another weight. Move the control; with weight 1 the pick is the shortest
+# description. Each dot is a candidate, and the line goes through all points with the same weighted sum as the pick.
 
 # %% tags=["hide-input"]
 def choice(weight):
@@ -172,7 +172,7 @@ def choice(weight):
     return figure
 
 
-control(choice, "weight of the formula", (1, 0, 0.1, 0.3, 3, 10, 30), alt="Weight {}: candidates as dots, nats for the formula against nats for the residuals; the pick is dark, and a line through it has no dot below it.")
+control(choice, "weight of the formula", (0, 0.1, 0.3, 1, 3, 10, 30), alt="Weight {}: candidates as dots, nats for the formula against nats for the residuals; the pick is dark, and a line through it has no dot below it.")
 
 # %% [markdown]
 # No dot lies below the line. With weight 0 the pick is the best fit, however long it is.
@@ -336,7 +336,7 @@ def reason(name):
 
 mine = both[both.label == OURS].set_index("problem").recovered
 kinds = pd.Series({name: reason(name) for name in mine.index}, name="template")
-pd.crosstab(kinds, mine.map({True: "recovered", False: "missed"}))
+pd.crosstab(kinds, mine.map({True: "recovered", False: "missed"}).rename("laws"))
 
 # %% [markdown]
 # The example that fails is the first law, in the order of the lectures, that was missed then and is missed now. We ask for the missed ones
@@ -360,8 +360,8 @@ for name in [name for name in laws if name in mine.index and not mine[name]][:12
 #
 # ## Data without a law
 #
-# The 35 tables called *black box* are real data, and nobody knows a formula for them. $R^2$ is on the quarter of the rows that was held
-# out.
+# The tables called *black box* are real data, and nobody knows a formula for them. $R^2$ is computed on the quarter of the rows that was held
+# out. The number of problems of each set is in brackets.
 
 # %% tags=["hide-input"]
 rows = []

@@ -14,9 +14,9 @@
 # # The network copies at one token
 #
 # **Claim.** A formula that was never shown leaves the tree of training formulas at one token. The network finds that token very unlikely,
-# and no other; told it, the network mostly writes the rest.
+# and most others likely; told it, the network mostly writes the rest.
 #
-# **You will see.** The tree of beginnings; a walk along a formula; the same token, known to one network and new to another; what one told
+# **You will see.** The tree of beginnings; a walk along a formula; a token known to one network and new to another; what one told
 # token changes; a search that forces one token; the last leaf of the theorem.
 #
 # **Needs.** [04](04_reproduction_bias.py), [05](05_beam_search.py).
@@ -36,20 +36,18 @@ n_seeds: int = 3  # test sets of each kind
 recompute: bool = False  # measure what the table lacks
 
 # %% [markdown]
-# ## Asked, done, found, not shown
+# ## Asked, done, not shown
 #
 # *Asked.* Chapter 04 says that a network mostly answers with formulas of its training set. At which token does it decide to do so?
 #
 # *Done.* We walk along the true tokens of formulas that the network has never seen. At each place we ask how likely the network finds the
 # true token. Several networks with different training sets answer the same questions.
 #
-# *Found.* The verdicts at the end of the page say what holds.
-#
 # *Not shown.* All networks here are small and have one architecture. Formulas with constants are left out, because the beginnings that
 # were shown with constants are not kept.
 #
-# The margins of the verdicts were chosen after a trial with one network, and before any other network was measured. The report
-# [A14](appendix/A14_one_token.py) has the details: by kind of token, by depth, and over the course of the training.
+# The margins of the verdicts at the end were chosen after a trial with one network, and before any other network was measured.
+# [A14](appendix/A14_one_token.py) has the details.
 
 # %% tags=["hide-input"]
 import math
@@ -143,11 +141,13 @@ def walked(problem):
 said = walked(example)
 print(f"probability of the true token: at the novel step {math.exp(said[wall]):.1e},",
       f"the smallest elsewhere {math.exp(np.delete(said, wall).min()):.1e}")
+least = [int(walked(p).argmin()) == novel_step(p.truth) for p in unknown]
+print(f"the novel step is the least likely token in {sum(least)} of {len(least)} formulas")
 
 # %% [markdown]
-# Other tokens can be unlikely, too. The slider goes through the first formulas of the test set.
+# The slider goes through the first formulas of the test set. The bar of the novel step is purple.
 
-# %%
+# %% tags=["hide-input"]
 def draw_walk(number):
     figure, ax = plt.subplots(figsize=(7, 2.6))
     problem = unknown[number]
@@ -159,8 +159,6 @@ def draw_walk(number):
 control(draw_walk, "formula", range(min(12, len(unknown))), alt="Log-probability of each true token of formula {}. The novel step has its own colour.")
 
 # %% [markdown]
-# In most of them the bar of the novel step is the longest.
-#
 # ## All formulas, all networks
 #
 # The same for many problems. `baseline` draws from the generator and is the same for every network. `not_included` is unknown to the
@@ -188,7 +186,8 @@ for ax, (phase, colour) in zip(axes, {"before": INK, "at": NOVEL, "after": GREY}
     for name, lines in asked[asked.phase == phase].groupby("weights"):
         ax.hist(lines.log_prob, bins=np.linspace(-20, 0, 41), density=True, histtype="step", color=colour)
     ax.set_title(f"{phase} the novel step", fontsize=9)
-axes[1].set_ylabel("density, a line per network")
+figure.supylabel("density, a line per network", fontsize=9)
+figure.suptitle("Only at the novel step the true token is often unlikely", weight="bold", fontsize=11)
 axes[2].set_xlabel("log-probability of the true token")
 save(figure, "phases", alt="Three histograms of the log-probability of true tokens. Before and after the novel step most values are near 0; "
      "at the novel step they spread between -15 and 0.")
@@ -209,7 +208,7 @@ print(f"{len(twig)} such steps: most likely in {100 * (twig['rank'] == 0).mean()
       f"median log-probability {twig.log_prob.median():.2f}")
 
 # %% [markdown]
-# One single template is enough. It counts whether the step was ever shown, and hardly how often.
+# One single template is enough. What counts is whether the step was ever shown, and hardly how often.
 #
 # ## The same token, known to one network and new to another
 #
@@ -265,7 +264,8 @@ class Told:
 
 for n in (0, wall, wall + 1):
     found = solve(example, Told(n), trained)
-    print(f"told {n} tokens: {to_infix(found.answer.prefix, found.answer.constants)}, R² = {found.r2:.3f}")
+    answer = to_infix(found.answer.prefix, found.answer.constants, digits=3)
+    print(f"told {n} tokens: {answer}, R² = {found.r2:.3f}")
 
 # %% [markdown]
 # The same for all unknown problems. *True template* means that the answer is the true formula up to the order of its terms.
@@ -274,8 +274,9 @@ for n in (0, wall, wall + 1):
 told = steps[steps.what == "told"].assign(accurate=lambda lines: lines.r2 > 0.99).astype({"accurate": float, "same": float})
 worth = told.groupby("told")[["accurate", "same"]].mean().reindex(["nothing", "before", "at"])
 figure, ax = plt.subplots(figsize=(7, 2.8))
-(100 * worth).plot.bar(ax=ax, color=[GREY, NOVEL], rot=0, width=0.7)
-ax.set(xlabel="true tokens told: none, those before the novel step, and that step, too", ylabel="% of the problems",
+(100 * worth).plot.bar(ax=ax, color=[GREY, INK], rot=0, width=0.7)
+ax.set_xticks(range(3), ["nothing", "the tokens before\nthe novel step", "… and the novel step"])
+ax.set(xlabel="what the network is told", ylabel="answers (%)",
        title=f"One token more: {worth.same['at']:.0%} true templates instead of {worth.same['before']:.0%}")
 ax.legend(["accurate, R² > 0.99", "the true template"], fontsize=8)
 save(figure, "told", alt=f"Bars. Told nothing {worth.same['nothing']:.0%} true templates, told what comes before the novel step "
@@ -322,7 +323,7 @@ assert set(solve(example, ForceOne(), trained).generated) == set(ours.generated)
 
 # %% [markdown]
 # `nsr` calls this strategy `OffTree`. All strategies of the next table generate 150 candidates for each problem; with families (chapter 10)
-# those that differ only in constants are fitted once, so that fewer count. *True template* counts the answers that are the true formula.
+# those that differ only in constants are fitted once, so that fewer count.
 # [A14](appendix/A14_one_token.py) has the problems on which the options of `OffTree` were chosen.
 
 # %% tags=["hide-input"]
@@ -347,9 +348,9 @@ shown = {"beam search": beams, "off-tree search": forced, "… with families": s
          "local search, stopped there": local}
 table = {name: {"novel (%)": 100 * part.novel.mean(), "accurate (%)": 100 * part.accurate.mean(),
                 "novel and accurate (%)": 100 * (part.novel & part.accurate).mean(), "true template (%)": 100 * part.same_template.mean(),
-                "candidates": min(part.candidates.mean(), 150 if part is local else np.inf), "problems": len(part)}
+                "candidates": min(part.candidates.mean(), 150 if part is local else np.inf), "problems": f"{len(part):,}"}
          for name, part in shown.items() if len(part)}
-pd.DataFrame(table).T.round(1)
+pd.DataFrame(table).T.map(lambda value: value if isinstance(value, str) else "–" if np.isnan(value) else f"{value:.1f}")
 
 # %% [markdown]
 # The comparison with the beam, on the same problems:
@@ -364,8 +365,8 @@ for what in ("novel", "accurate", "same_template"):
 # ## What the theorem is about: the last leaf
 #
 # The theorem (chapter 01) says that no network of this kind can always find the last token from the data. Can it in practice? Given the
-# data and all true tokens but the last leaf, the network chooses among the variables. Two yardsticks: the network with the data of another
-# problem, and trying all variables.
+# data and all true tokens but the last leaf, the network chooses among the variables. For comparison, the network is given the data of
+# another problem, and all variables are tried.
 
 # %%
 leaf = steps[steps.what == "leaf"].astype({"network": bool, "expected": bool, "tried": bool})
@@ -397,7 +398,7 @@ lines = [("the novel step is less likely than the steps before it, by 2 nats", b
          ("a token that both know is as likely to both, within half a nat", gains.get("known to both"),
           {"above": -MARGINS["near"], "below": MARGINS["near"]}),
          ("being told the novel step finds the true template more often, by 20 points", one_token, {"above": MARGINS["told"]}),
-         ("forcing one token makes answers new more often than a beam does, by 20 points", changes["novel"], {"above": MARGINS["told"]}),
+         ("forcing one token makes answers novel more often than a beam does, by 20 points", changes["novel"], {"above": MARGINS["told"]}),
          ("… finds the true template more often", changes["same_template"], {"above": 0.0}),
          ("… and is less accurate", changes["accurate"], {"below": 0.0})]
 verdicts = [(text, *np.round(found, 2), verdict_on_claim(found, **bound)) for text, found, bound in lines if found]
@@ -429,9 +430,9 @@ print(f"{part:.0%} of the beginnings")
 assert 0.1 < part < 0.5, "more templates have more beginnings"
 
 # %% [markdown]
-# 3. *Build.* Write `novel_steps(formula)`: the places of *all* tokens that are new if every novel step before them is forgiven, that is, if
-#    after a novel step one walks on in the tree of what may follow the same token. Two templates `sin x1` and `cos x2` and the formula
-#    `sin x2` have one: the place 1. Use only `counts` and the rule that a place is new if (token before, token) never stand side by side.
+# 3. *Build.* Is the token new, or only the place where it stands? Write `novel_steps(formula)`: the list of all places whose token, in the
+#    training templates, never comes directly after the token before it. (Before the first token, take `""`; END is the last token.) With the
+#    templates `sin x1` and `cos x2`, the formula `sin x2` has one such place, 1. The keys of `counts` are all beginnings.
 
 # %% tags=["solution"]
 followed = {(key[-2] if len(key) > 1 else "", key[-1]) for key in counts if key}
@@ -449,4 +450,8 @@ for problem in unknown[:20]:
     expected = [k for k in range(len(tokens) - 1) if tokens[k : k + 2] not in neighbours]
     assert novel_steps(problem.truth) == expected, "compare each token with the one before it"
 assert novel_steps(("tan", "tan", "tan", "x1"))[:1] != [0] or ("", "tan") not in neighbours
-print("pairs of neighbours are known almost everywhere: what is new is where they stand")
+known_pairs = np.mean([not novel_steps(problem.truth) for problem in unknown])
+print(f"{known_pairs:.0%} of the unknown formulas have no such place: each pair of neighbours is known, and only its place is new")
+
+# %% [markdown]
+# **What's next.** This was the last lesson. Report [A14](appendix/A14_one_token.py) goes on from here.

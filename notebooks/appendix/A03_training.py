@@ -37,7 +37,7 @@ from nsr.formulas import SIMPLIFIED, START
 from nsr.network import PUBLISHED, Config, Network
 
 use_style()
-torch.manual_seed(seed)
+_ = torch.manual_seed(seed)
 
 # %% [markdown]
 # ## What was tried

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # A04 · Novelty and accuracy of a beam of five, in detail
 #
-# **Question.** What stands behind the numbers of chapter [04](../04_reproduction_bias.py): all thresholds, four senses of "new", what length
+# **Question.** What stands behind the numbers of chapter [04](../04_reproduction_bias.py): all thresholds, four senses of "novel", what length
 # does to the drop, copies of the right family, and the paper's table cell by cell?
 #
 # **Runtime.** A minute; nothing is measured if the tables are there.
@@ -114,9 +114,9 @@ parts = {name: unpaired(by_set[a], by_set[b], "accurate", seed) for name, (a, b)
 pd.DataFrame({name: np.round([100 * x for x in part], 1) for name, part in parts.items()}, index=["points", "from", "to"]).T
 
 # %% [markdown]
-# ## Four senses of "new"
+# ## Four senses of "novel"
 #
-# An answer can be new as a structure (its template is not in the training set: the paper's sense), as a sequence (these tokens, constants
+# An answer can be novel as a structure (its template is not in the training set: the paper's sense), as a sequence (these tokens, constants
 # included, were never shown), as a function (no training template has the same values) or as a family (no training template describes
 # the same functions once constants are free).
 
@@ -137,8 +137,8 @@ senses.pivot(index="test_set", columns="sense", values="cell")[list(SENSES)]
 lines = {}
 for name, part in by_set.items():
     pick = paired_difference(part.novel, part.share_novel_candidates, part.template, part.network, seed)
-    lines[name] = {"answers that are new": f"{part.novel.mean():.1%}",
-                   "candidates that are new": f"{part.share_novel_candidates.mean():.1%}",
+    lines[name] = {"answers that are novel": f"{part.novel.mean():.1%}",
+                   "candidates that are novel": f"{part.share_novel_candidates.mean():.1%}",
                    "difference (points)": "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * x for x in pick))}
 pd.DataFrame(lines).T
 
@@ -176,7 +176,7 @@ pd.DataFrame(lines, columns=["", "the paper", "ours", "verdict"]).style.hide(axi
 # %% [markdown]
 # ## The first snapshot and the last
 #
-# Did the share of new answers to `not_included` change during the training of the first network?
+# Did the share of novel answers to `not_included` change during the training of the first network?
 
 # %%
 moments = snapshot_steps("novelty_over_training", trained, n_snapshots, scale)
@@ -184,6 +184,6 @@ rows = [Row(BeamSearch(5), "not_included", s, step=step, **size) for step in mom
 during = measured("novelty_over_training", rows, trained, **how)
 first, last = (during[during.step == step] for step in (moments[0], moments[-1]))
 change = paired(last, first, "novel", seed)[0]
-print("new: {:.1%} at the first snapshot, {:.1%} at the last,".format(first.novel.mean(), last.novel.mean()),
+print("novel: {:.1%} at the first snapshot, {:.1%} at the last,".format(first.novel.mean(), last.novel.mean()),
       "{:+.1f} points ({:+.1f} to {:+.1f});".format(*(100 * x for x in change)),
       '"it fell":', verdict_on_claim(change, below=0))

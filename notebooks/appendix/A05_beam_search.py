@@ -108,14 +108,14 @@ save(figure, "ranks", alt="Two panels over the number of candidates, for three t
      "true template, is among the first k. The first rises steadily; the second stays low on the unknown sets.")
 
 # %% [markdown]
-# Accurate answers that no beam of five could have given, and how new they are:
+# Accurate answers that no beam of five could have given, and how many of them are novel:
 
 # %%
 accurate = unseen[(unseen.beam_size == last) & unseen.accurate]
 late = accurate.accurate_rank > 5
 print(f"accurate at b = {last}:", len(accurate), "of", len(unseen[unseen.beam_size == last]))
 print("with no accurate candidate among the first five:", percent(late))
-print("new among those:", percent(accurate[late].novel), "  among the others:", percent(accurate[~late].novel))
+print("novel among those:", percent(accurate[late].novel), "  among the others:", percent(accurate[~late].novel))
 
 # %% [markdown]
 # ## Mask, stopping, length
@@ -141,7 +141,7 @@ for (b, variant), part in sorted(parts, key=lambda item: item[0]):
     single = part.novel & (part.answer_length == 1)
     lines.append((b, variant, len(part), percent(part.answer_length == 0), percent(part.novel), f"{single.mean():.1%}",
                   percent(part.accurate), f"{part.answer_length[part.answer_length > 0].mean():.1f}", round(part.tokens.mean())))
-columns = ["b", "variant", "problems", "no answer", "new", "new, one token", "accurate", "answer's tokens", "decoder tokens"]
+columns = ["b", "variant", "problems", "no answer", "novel", "novel, one token", "accurate", "answer's tokens", "decoder tokens"]
 pd.DataFrame(lines, columns=columns).style.hide(axis="index")
 
 # %% [markdown]

@@ -236,7 +236,7 @@ for ax, what in zip(axes, ("accurate", "novel")):
     charts.draw_tradeoff(ax, rows, names, what, "tokens")
     ax.set(xlabel="decoder tokens per problem", ylabel=f"{what} answers (%)")
 axes[0].set_title("Per token a beam is more accurate", fontsize=10)
-axes[1].set_title("TPSR is newer", fontsize=10)
+axes[1].set_title("TPSR has more novel answers", fontsize=10)
 axes[1].legend(fontsize=8)
 save(figure, "tokens", alt="Shares of accurate and of novel answers against decoder tokens: beam search is above TPSR in accuracy and far below it in "
      "novelty.")

@@ -210,7 +210,7 @@ save(figure, "pool", alt="A staircase of subtrees that enter the pool one after 
 print("behind the points:", to_infix(one.problem.truth, one.problem.truth_constants, digits=3))
 
 # %% [markdown]
-# Slip: the printed algorithm updates only tuples that are in the pool. Taken at its word, the pool stays empty:
+# Slip: the printed algorithm updates only tuples that are in the pool. Done literally, the pool stays empty:
 
 # %%
 def printed_update(state, prediction, r2):
@@ -412,7 +412,7 @@ full = mine[mine.beam_size == B]
 # > [The hyperparameters] were tuned via Bayesian optimization on 5 randomly generated expressions. (Appendix)
 #
 # Departure: the paper leaves five things open. Ours: the best output of a beam updates the pool; subtrees are one if their tokens are; $R^2$ is
-# clipped at 0 before it is averaged; a formula is a subtree of itself; partition tokens have no length. Each is turned here, and so are
+# clipped at 0 before it is averaged; a formula is a subtree of itself; partition tokens have no length. Each is changed here, and so are
 # four ingredients; two rows are the prompted network without prompts. Differences are to NSR-gvs on the same problems, in points.
 
 # %% tags=["hide-input"]

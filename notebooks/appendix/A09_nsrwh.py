@@ -192,13 +192,13 @@ for ax, which in zip(axes, ("novel", "accurate")):
     ax.set_yticks(range(len(names)), names)
     ax.set_xlabel(f"{which}: difference (points)")
 axes[0].invert_yaxis()
-figure.suptitle(f"{MINE}: all hints change accuracy by {100 * to_none[MINE, 'all', 'accurate'].value:+.1f} points", fontsize=10)
+figure.suptitle(f"{MINE}: all hints change accuracy by {100 * to_none[MINE, 'all', 'accurate'].value:+.1f} points", weight="bold", fontsize=10)
 figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
 save(figure, "differences", alt="Differences with intervals for each kind of hints on three test sets: left novelty, right accuracy. "
      "Positives and all raise both; the other kinds change little.")
 
 # %% [markdown]
-# The first line is what fine-tuning alone has changed, the others are what hints change. Are the new answers accurate?
+# The first line is what fine-tuning alone has changed, the others are what hints change. Are the novel answers accurate?
 
 # %%
 rows = []

@@ -252,7 +252,7 @@ names = [*THEIRS, *OURS]
 figure, ax = plt.subplots(figsize=(7, 1.4 + 0.34 * len(names)))
 charts.draw_senses(ax, first, names, SENSES)
 newest = max(names, key=lambda name: row_of(first, *name).novel_family.mean())
-ax.set_title(f"New families: most with {title_of(*newest)}")
+ax.set_title(f"Most novel families: {title_of(*newest)}")
 figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
 save(figure, "senses", alt="For every strategy the share of answers that are new in five senses, from new structure to new family within the language.")
 strict = {(which, what): tests(which, what=what, limited=False)

@@ -161,7 +161,7 @@ for title, names in panels.items():
     charts.draw_thresholds(ax, rows, names)
     ax.legend(fontsize=8, loc="center left", bbox_to_anchor=(1, 0.5))
     newest = max(charts.present(rows, names), key=lambda name: row_of(rows, *name).novel.mean())
-    ax.set(title=f"{title}: {title_of(*newest)} is newest", ylabel="$R^2$ above the threshold (%)")
+    ax.set(title=f"{title}: {title_of(*newest)} has the most novel answers", ylabel="$R^2$ above the threshold (%)")
     save(figure, f"novelty_accuracy_{title}", alt=f"Novelty against the share of answers above seven thresholds of R², for the {title}.")
 
 # %% [markdown]

@@ -185,7 +185,7 @@ tried.groupby(["label", "noise"])[["best", "shortest"]].agg(percent).unstack("no
 # ## Found, or only approximated?
 #
 # An answer has the *right form* if the law itself is that expression with some constants: fitted to clean values of the law it leaves
-# nothing ($1 - R^2 \le 10^{-10}$), and no constant is enormous or tiny (the sine of a thousandth is a disguise). `Equation.has_form`
+# nothing ($1 - R^2 \le 10^{-10}$), and no constant is enormous or tiny (the sine of a very small number is that number). `Equation.has_form`
 # decides it by values. Its bounds were set after the first answers had been seen, so read small differences with care.
 
 # %%
@@ -210,7 +210,7 @@ on_laws["form"] = [in_form(*line) for line in zip(on_laws.answer, on_laws.answer
 untouched = on_laws[on_laws.noise == 0]
 
 # %% [markdown]
-# Without noise: three bars to jump over.
+# Without noise, by three measures:
 
 # %%
 BARS = {f"R² > {ACCURATE}": untouched.r2 > ACCURATE, "R² > 0.99999": untouched.r2 > 0.99999, "right form": untouched.form}
@@ -315,7 +315,7 @@ def line(claim, a, b, table=good):
 claims = [
     line("a large beam does well (against beam 5)", large, "beam 5"),
     line(f"TPSR does poorly ({large} against it)", large, "TPSR"),
-    line(f"… although it is newer (new templates, against {large})", "TPSR", large, new),
+    line(f"… although it is novel more often (against {large})", "TPSR", large, new),
     line("NSR-gvs improves performance (against beam 5)", "NSR-gvs", "beam 5"),
     line("… with noise, too", "NSR-gvs", "beam 5", good_noisy),
     line("NSR-gvs + TPSR does well (against TPSR)", "NSR-gvs + TPSR", "TPSR"),

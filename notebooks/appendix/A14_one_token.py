@@ -225,8 +225,8 @@ ends.groupby(["phase", "step"]).log_prob.median().unstack().reindex(list(LOOKS))
 # ## How the options of off-tree search were chosen
 #
 # On 150 problems of their own (seed 901, which no other table has), with one network. `counted` is how much of the forced token's
-# log-probability counts in the ranking, `places` how many beginnings are turned off from. The default was
-# chosen among the rows with a beam of 20, for the most answers that are new and accurate; the other beams were measured afterwards, and a
+# log-probability counts in the ranking, `places` at how many beginnings a token is forced. The default was
+# chosen among the rows with a beam of 20, for the most answers that are novel and accurate; the other beams were measured afterwards, and a
 # beam of 10 is as good.
 
 # %%

@@ -28,6 +28,8 @@ def with_mathml(body: str) -> str:
     1
     >>> with_mathml(r"$N \\ln N$").count("<mspace")
     2
+    >>> with_mathml(r"$x_{\\min}$").count("<mi>min</mi>")
+    1
     >>> with_mathml("<code>$x_1$</code>")
     '<code>$x_1$</code>'
     """
@@ -47,6 +49,8 @@ def _drawn(match: re.Match[str]) -> str:
         for part in formula.iter():
             # The library writes its symbols as &#x3B1; and expects nobody to escape them.
             part.text = html.unescape(part.text or "")
+            if part.tag == "mo" and len(part.text) > 1 and part.text.isalpha():
+                part.tag = "mi"  # min is a name like ln; as an operator it would have room on both sides
             for name in _UNWANTED & set(part.attrib):
                 del part.attrib[name]
         _space_functions(formula)

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from nsr.evidence import paper
 from nsr.evidence.anytime import has_traces, share_at
 from nsr.evidence.comparison import row_of
-from nsr.evidence.figures import BLUE, COPIED, GREY, INK, LIGHT, NOVEL, ORANGE, SKY, style_of, title_of
+from nsr.evidence.figures import COPIED, GREY, INK, LIGHT, NOVEL, style_of, title_of
 from nsr.evidence.measuring import share_with_rank
 from nsr.evidence.novelty import ACCURATE, THRESHOLDS
 from nsr.evidence.statistics import Interval, wilson
@@ -126,10 +126,11 @@ def draw_thresholds(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None
 
 
 def draw_correlation(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
-    """Every row as a point, novelty against accuracy: ours filled, with the beam size beside it, the paper's
-    hollow. All kinds of hints have one colour."""
-    labelled = set()
-    for name in present(rows, names):
+    """Every row as a point, novelty against accuracy: ours filled, with the beam size beside the smallest and
+    the largest, the paper's hollow. All kinds of hints have one colour."""
+    labelled, there = set(), present(rows, names)
+    sizes = {one: [b for name, b in there if name == one] for one, _ in there}
+    for name in there:
         part, theirs = row_of(rows, *name), paper.row(*name)
         style = style_of("nsrwh" if name[0].startswith("nsrwh") else name[0]) | {"lw": 0}
         if style["label"] in labelled:
@@ -137,7 +138,8 @@ def draw_correlation(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> Non
         labelled.add(style["label"])
         x, y = 100 * part.novel.mean(), 100 * part.accurate.mean()
         ax.plot(x, y, **style)
-        ax.annotate(f"{name[1] or ''}", (x, y), (5, 3), textcoords="offset points", fontsize=7)
+        if len(sizes[name[0]]) > 1 and name[1] in (min(sizes[name[0]]), max(sizes[name[0]])):
+            ax.annotate(f"{name[1]}", (x, y), (5, 3), textcoords="offset points", fontsize=8)
         if theirs:
             hollow = {"markerfacecolor": "none", "alpha": 0.7, "label": None}
             ax.plot(theirs.novel, theirs.accurate, **style | hollow)
@@ -160,13 +162,11 @@ def draw_tradeoff(
         ax.plot(xs, [y.value for y in ys], **style, lw=1.2, markersize=5)
         for x, y, part in zip(xs, ys, parts):
             ax.errorbar(x, y.value, bar(y), fmt="none", color=style["color"], lw=1)
-            ax.annotate(
-                f"{part.beam_size.iloc[0] or ''}",
-                (x, y.value),
-                (4, 4),
-                textcoords="offset points",
-                fontsize=7,
-            )
+            if len(parts) > 1 and (part is parts[0] or part is parts[-1]):
+                aside = (5, -10) if strategy == "gvs" else (4, 4)  # it lies beside TPSR
+                ax.annotate(
+                    f"{part.beam_size.iloc[0]}", (x, y.value), aside, textcoords="offset points", fontsize=8
+                )
             if has_traces(part) or (cost, what) == ("candidates", "accurate"):
                 first = max(part[cost].min() / 4, 1e-4) if cost == "seconds" else 1
                 # to the end of the longest search
@@ -294,8 +294,9 @@ def draw_matrix(ax: Axes, names: Sequence[Name], difference: np.ndarray, clear: 
 
 
 def draw_senses(ax: Axes, rows: pd.DataFrame, names: Sequence[Name], senses: dict[str, str]) -> None:
-    """For every row the share of answers that are new in each sense, as dots on a line."""
-    colours = dict(zip(senses, (ORANGE, GREY, SKY, BLUE, INK)))
+    """For every row the share of answers that are novel in each sense, as dots on a line. The colour of novel
+    is the paper's sense, and a stricter one is darker."""
+    colours = dict(zip(senses, (NOVEL, "#b9aee0", "#7a6cc0", GREY, INK)))
     found = present(rows, names)
     for y, name in enumerate(found):
         part = row_of(rows, *name)

@@ -1,6 +1,5 @@
 """Pictures of a search, drawn from the log that `TPSR(watch=log.append)` or `GVS(watch=log.append)` keeps;
-and of what it found: how it fits, and where it stands in the training set. A figure of these colours shows
-phases of one search, and no strategies."""
+and of what it found: how it fits, and where it stands in the training set."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 
 from nsr.data.problems import Problem
-from nsr.evidence.figures import BLUE, COPIED, GREEN, GREY, INK, LIGHT, NOVEL, ORANGE, draw_tree
+from nsr.evidence.figures import BLUE, COPIED, GREY, INK, LIGHT, NOVEL, ORANGE, draw_tree
 from nsr.formulas.distance import nearest
 from nsr.formulas.equivalence import template_of
 from nsr.formulas.expressions import END, Prefix, Template, is_valid, subtrees
@@ -80,9 +79,9 @@ def draw_rollout(ax: Axes, log: Sequence[Rollout], n: int, phase: Phase = "back-
     """Draw rollout number n (from 1) of a search of one problem up to a phase; all pictures of one root have
     the same layout.
 
-    A node shows its token, and Q and N once it has them. Blue is the way that selection went, orange the
-    token that expansion added with its p(a|s), green the completion that simulation wrote with its reward,
-    and every value that back-up raised.
+    A node shows its token, and Q and N once it has them. Dark is the way that selection went, and in TPSR's
+    colour is the token that expansion added with its p(a|s). A frame holds the completion that simulation
+    wrote with its reward, and bold is every value that back-up raised.
     """
     if not 1 <= n <= len(log):
         raise ValueError(f"there is no rollout {n}; the log has {len(log)}, counted from 1")
@@ -102,11 +101,11 @@ def draw_rollout(ax: Axes, log: Sequence[Rollout], n: int, phase: Phase = "back-
         if prefix != root:
             ax.plot(
                 *zip(places[prefix[:-1]], (x, y)),
-                color=BLUE if on_path else GREY,
+                color=INK if on_path else GREY,
                 lw=2.2 if on_path else 1,
                 zorder=1,
             )
-        face, ink = (ORANGE, INK) if prefix == new else (BLUE, "white") if on_path else (LIGHT, INK)
+        face, ink = (ORANGE, INK) if prefix == new else (INK, "white") if on_path else (LIGHT, INK)
         text = (" ".join(prefix) or "start") if prefix == root else "end" if prefix[-1] == END else prefix[-1]
         ax.text(
             x,
@@ -135,7 +134,7 @@ def draw_rollout(ax: Axes, log: Sequence[Rollout], n: int, phase: Phase = "back-
             va="top",
             fontsize=8.5,
             zorder=4,
-            color=GREEN if raised else INK,
+            color=INK,
             weight="bold" if raised else "normal",
             bbox={"fc": "white", "ec": "none", "pad": 0.4},
         )
@@ -149,7 +148,7 @@ def draw_rollout(ax: Axes, log: Sequence[Rollout], n: int, phase: Phase = "back-
 def _draw_completion(ax: Axes, rollout: Rollout, place: tuple[float, float]) -> None:
     x, y = place
     text = to_infix(rollout.completion) if is_valid(rollout.completion) else "no expression"
-    ax.plot([x, x], [y, y - 1.0], color=GREEN, lw=1.4, linestyle=":", zorder=2)
+    ax.plot([x, x], [y, y - 1.0], color=INK, lw=1.4, linestyle=":", zorder=2)
     ax.text(
         x,
         y - 0.85,
@@ -158,7 +157,7 @@ def _draw_completion(ax: Axes, rollout: Rollout, place: tuple[float, float]) -> 
         va="top",
         fontsize=8.5,
         zorder=5,
-        bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": GREEN, "lw": 0.6},
+        bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": INK, "lw": 0.6},
     )
 
 

@@ -33,6 +33,17 @@ for (const frames of document.querySelectorAll("figure.frames")) {
   show(); // a browser may remember where the slider was
 }
 
+// Tables: a short text is not broken, a long one has room, and a column that is not all numbers begins at the left.
+const number = /^([-+−]?(∞|[\d.,]+)(e[-+−]?\d+)?( − [\d.]+e[-+−]?\d+)?( ?%)?( \(.*\))?|[-−–]|NaN|none|)$/;
+for (const table of document.querySelectorAll("main table")) {
+  for (const cell of table.querySelectorAll("th, td")) cell.className += cell.textContent.length < 25 ? " short" : " long";
+  const rows = [...table.rows].map(row => [...row.cells].reverse()); // from the right, because cells on the left may span rows
+  for (let column = 0; column < rows[0].length; column++) {
+    const cells = rows.map(row => row[column]).filter(Boolean), values = cells.filter(cell => cell.matches("td"));
+    if (!values.length || !values.every(cell => number.test(cell.textContent.trim()))) cells.forEach(cell => { cell.className += " words"; });
+  }
+}
+
 // What is wider than its box can be reached, and so scrolled, with the keyboard.
 const reach = () => {
   for (const box of document.querySelectorAll("pre, .scroll, .equation")) {
