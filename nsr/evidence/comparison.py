@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsr.evidence.measuring import measure, network_for
+from nsr.evidence.measuring import as_percent, measure, network_for
 from nsr.evidence.novelty import flagged
 from nsr.evidence.paper import table as paper_table
 from nsr.evidence.reference_tables import checked, made, read_records, results_path, tables_of
@@ -22,10 +22,13 @@ from nsr.evidence.statistics import (
     Interval,
     McNemar,
     Sample,
+    Spread,
     combined,
     difference,
     mcnemar,
+    mean,
     paired_difference,
+    spread,
 )
 from nsr.evidence.verdicts import MISSING
 from nsr.formulas.equivalence import template_of
@@ -222,6 +225,22 @@ def levels_of(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
+def share_of(rows: pd.DataFrame, what: str, seed: int = 0) -> Interval:
+    """A share of lines with its interval, over templates and over networks where there are several."""
+    return mean(rows[what].astype(float), **levels_of(rows), seed=seed)
+
+
+def percent_of(rows: pd.DataFrame, what: str) -> str:
+    """The same as people write it: 3 % (1–8)."""
+    return as_percent(share_of(rows, what)) if len(rows) else "none"
+
+
+def spread_of(rows: pd.DataFrame, what: str, seed: int = 0) -> Spread:
+    """How much of the spread of a share, if one network is measured, is between networks and not between
+    problems."""
+    return spread(rows[what].astype(float), **levels_of(rows), seed=seed)
+
+
 def paired(a: pd.DataFrame, b: pd.DataFrame, what: str, seed: int = 0) -> tuple[Interval, McNemar, int]:
     """Difference of a share on the problems that both have, with its interval, McNemar's test, and how many
     problems these are."""
@@ -234,8 +253,9 @@ def paired(a: pd.DataFrame, b: pd.DataFrame, what: str, seed: int = 0) -> tuple[
 
 def unpaired(a: pd.DataFrame, b: pd.DataFrame, what: str, seed: int = 0) -> Interval:
     """Difference of a share between two tables of different problems."""
-    levels = tuple(levels_of(rows)["templates"] for rows in (a, b))
-    return difference(a[what].astype(float), b[what].astype(float), levels, seed)
+    levels = [levels_of(rows) for rows in (a, b)]
+    labels = {name: tuple(level[name] for level in levels) for name in levels[0]}
+    return difference(a[what].astype(float), b[what].astype(float), **labels, seed=seed)
 
 
 def contrast(rows: pd.DataFrame, flag: str, what: str, seed: int = 0) -> Interval:
