@@ -297,6 +297,20 @@ def mcnemar(a: Iterable[bool], b: Iterable[bool]) -> McNemar:
     return McNemar(only_a, only_b, float(binomtest(only_a, n).pvalue) if n else 1.0)
 
 
+def p_value_of(estimate: Interval) -> float:
+    """The two-sided p-value of "it is zero" that belongs to a 95 % interval, as if it were normal:
+    2 Φ(−|value| / s),  s = (high − low) / (2 · 1.96)  (Altman and Bland, BMJ 343, 2011).
+
+    >>> round(p_value_of(Interval(1.96, 0.0, 3.92)), 3)
+    0.05
+    """
+    half = (estimate.high - estimate.low) / 2
+    if not half > 0:
+        return math.nan if math.isnan(half) else float(estimate.value == 0)
+    z = abs(estimate.value) / half * NormalDist().inv_cdf(ENDS[1])
+    return 2 * NormalDist().cdf(-z)
+
+
 def holm(p_values: Sequence[float]) -> np.ndarray:
     """Adjusted p-values of k tests: the smallest times k, the next times k − 1, …, never decreasing and at most 1.
 
