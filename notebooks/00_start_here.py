@@ -39,7 +39,7 @@ import numpy as np
 
 from nsr import book
 from nsr.evidence import (
-    GREY, TrainingSet, charts, control, copy_picture, network_for, percent, problems_of, read_rows, results_path,
+    GREY, TrainingSet, charts, control, copy_picture, network_for, percent, percent_of, problems_of, read_rows, results_path,
     row_of, save, style_of, use_style,
 )
 from nsr.formulas import canonical, parse, strip, template_of, to_infix, variables
@@ -169,30 +169,22 @@ for result in solve_all(known, BeamSearch(5), trained, seed=seed):
 # %% [markdown]
 # ## How often
 #
-# Each strategy was tried on hundreds of unknown problems of 100 points. An answer is *novel* if it is not a copy. In brackets: 95 % intervals.
+# Each strategy was tried on hundreds of unknown problems of 100 points, with every network that was measured. An answer is *novel* if it is
+# not a copy. In brackets: 95 % intervals.
 
 # %%
 rows, sources = read_rows("paper" if scale == "paper" else "laptop")
 plain = row_of(rows, "beam", 5)
-print("novel   ", percent(plain.novel))
-print("accurate", percent(plain.accurate), "of", len(plain), "answers")
+print("novel   ", percent_of(plain, "novel"))
+print("accurate", percent_of(plain, "accurate"), "of", len(plain), "answers")
 
 # %% [markdown]
 # That was the network with five candidates. Each strategy that computes more has a chapter. Small numbers in the figure are candidates per
-# problem. (NSRwH is told properties of the true formula.)
+# problem; where several networks were measured, each is a small hollow mark beside the mean. (NSRwH is told properties of the true formula.)
 
 # %% tags=["hide-input", "cover"]
 figure, ax = plt.subplots(figsize=(6.4, 4.6))
-for name in ("beam", "tpsr", "gvs", "gvs+tpsr", "nsrwh-all", "local"):
-    parts = [row_of(rows, name, size) for size in sorted(rows[rows.strategy == name].beam_size.unique())]
-    novel, accurate = ([charts.share(part[what]) for part in parts] for what in ("novel", "accurate"))
-    ax.plot([x.value for x in novel], [y.value for y in accurate], **style_of(name), lw=1)
-    for x, y in zip(novel, accurate):
-        ax.errorbar(x.value, y.value, charts.bar(y), charts.bar(x), color=style_of(name)["color"], lw=0.8)
-    for k in {0, len(parts) - 1}:
-        place = novel[k].value, accurate[k].value
-        ax.annotate(f"{parts[k].candidates.mean():.0f}", place, (-24 if name == "gvs+tpsr" else 6, 5), textcoords="offset points", fontsize=9)
-ax.set(xlim=(0, 100), ylim=(0, 100), xlabel="novel answers (%)", ylabel="accurate answers, $R^2 > 0.99$ (%)")
+charts.draw_strategies(ax, rows, ("beam", "tpsr", "gvs", "gvs+tpsr", "nsrwh-all", "local"))
 ax.set_title("Larger beams are more accurate; feedback makes answers novel")
 ax.legend(loc="lower right")
 save(figure, "strategies", alt="Novel answers against accurate answers for six strategies. Beam search rises along the left edge: more accurate, "
@@ -205,7 +197,7 @@ save(figure, "strategies", alt="Novel answers against accurate answers for six s
 # %%
 for name, size in (("gvs+tpsr", 1), ("local", 5), ("local-random", 5)):
     part = row_of(rows, name, size)
-    print(f"{style_of(name)['label']:27} accurate {percent(part.accurate)}, {part.candidates.mean():.0f} candidates")
+    print(f"{style_of(name)['label']:27} accurate {percent_of(part, 'accurate')}, {part.candidates.mean():.0f} candidates")
 
 # %% [markdown]
 # [Chapter 11](11_strategies_compared.py) compares at equal cost. All networks are small.

@@ -12,7 +12,8 @@ from conftest import ROOT
 from nsr.book import result_tables, runner
 from nsr.evidence import paper, scaling
 from nsr.evidence.anytime import stopped_at
-from nsr.evidence.comparison import KEY, flagged, paired, row_of
+from nsr.evidence.comparison import TABLES, line_of, paired, read_rows, row_of, spread_of
+from nsr.evidence.novelty import flagged
 from nsr.evidence.statistics import mean
 
 pytestmark = pytest.mark.static
@@ -38,12 +39,19 @@ def table(name: str) -> pd.DataFrame:
     return result_tables.read_table(ROOT / "outputs" / "reference" / "laptop" / "results" / f"{name}.csv.gz")
 
 
+@pytest.fixture(autouse=True)
+def only_what_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NSR_REFERENCE", "1")
+
+
 @cache
+def rows(*tables: str) -> pd.DataFrame:
+    return read_rows("laptop", tables or TABLES)[0]
+
+
 def row(name: str, beam_size: int = 0) -> pd.DataFrame:
-    """The lines of a strategy on not_included, from the table of its chapter."""
-    return row_of(
-        flagged(table({"gvs+tpsr": "gvs", "local-random": "local"}.get(name, name))), name, beam_size
-    )
+    """The lines of a strategy on not_included, of all its networks."""
+    return row_of(rows(), name, beam_size)
 
 
 def lead(a: pd.DataFrame, b: pd.DataFrame) -> tuple[float, ...]:
@@ -110,9 +118,24 @@ def test_leads_have_their_limits():
     )
     assert says(f"the network adds {lead(local, alone)[0]:.0f} points")
     greedy = row("beam", 1)
-    spent = local.merge(greedy[[*KEY, "seconds"]], on=KEY, suffixes=("", "_limit"))
+    line = line_of(greedy)
+    spent = local.merge(greedy[[*line, "seconds"]], on=line, suffixes=("", "_limit"))
     value, _, high = lead(stopped_at(spent, spent.seconds_limit, "seconds"), greedy)
     assert high < 0 and says(f"At equal seconds it is {-value:.1f} points less accurate than a beam of 1.")
+
+
+def test_how_much_of_the_spread_is_between_networks():
+    """As soon as several networks were measured, README says so."""
+    found = spread_of(row("beam", 150), "accurate") if "network" in rows() else None
+    about = "of the variance is between networks"
+    if found is None:
+        assert not says(about)
+        return
+    assert says(
+        f"With {found.networks} networks, each with its own training set, the accuracy of a beam of 150 has a standard "
+        f"deviation of {100 * found.between:.1f} points over networks and of {100 * found.problems:.1f} points over problems: "
+        f"{100 * found.share:.0f} % {about}"
+    )
 
 
 def test_section_5_2_is_that_of_chapter_12():

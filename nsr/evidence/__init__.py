@@ -9,8 +9,8 @@ from nsr.doors import door
 __getattr__, __dir__, __all__ = door(
     __name__,
     {
-        "novelty": "ACCURATE SENSES THRESHOLDS TrainingSet accuracy_curve breakdown flagged novelty_table",
-        "statistics": "Interval mcnemar mean paired_difference wilson",
+        "novelty": "ACCURATE SENSES THRESHOLDS TrainingSet accuracy_curve breakdown degenerate flagged novelty_table outside_language",
+        "statistics": "Interval holm mcnemar mean paired_difference wilson",
         "verdicts": "MARGIN MISSING together verdict_on_claim verdict_on_difference",
         "rows": "Row",
         "measuring": "beam_grid measure measure_all measured network_for networks_for networks_here percent problems_of share_with_rank snapshot_steps tabulate whiskers",
@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = door(
         "planned_rows": "read_plan",
         "claims": "correlation judge judge_twice read_claims verdicts_on",
         "novel_steps": "TOLD bare_problems gaps last_leaves log_probabilities step_jobs told training_jobs walk",
-        "comparison": "KEY ROW at_equal_cost contrast gathered layout outside_language paired read_rows row_of seconds_taken true_template unpaired",
+        "comparison": "KEY ROW at_equal_cost contrast gathered judged_together layout lead_over_beams novelty_line paired percent_of read_rows row_of seconds_taken share_of spread_of true_template unpaired",
         "paper": "PAPER_BEAM compare paper",
         "anytime": "has_traces share_at stopped_at",
         "controls": "control",

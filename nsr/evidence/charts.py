@@ -15,11 +15,11 @@ from matplotlib.axes import Axes
 
 from nsr.evidence import paper
 from nsr.evidence.anytime import has_traces, share_at
-from nsr.evidence.comparison import row_of
+from nsr.evidence.comparison import levels_of, row_of
 from nsr.evidence.figures import COPIED, GREY, INK, LIGHT, NOVEL, style_of, title_of
 from nsr.evidence.measuring import share_with_rank
 from nsr.evidence.novelty import ACCURATE, THRESHOLDS
-from nsr.evidence.statistics import Interval, wilson
+from nsr.evidence.statistics import Interval, mean, wilson
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,10 +35,13 @@ CELL_NAMES = {
 }
 
 
-def share(flags: Iterable[bool]) -> Interval:
-    """A share in % with its Wilson interval."""
+def share(flags: Iterable[bool], lines: pd.DataFrame | None = None) -> Interval:
+    """A share in %, with Wilson's interval; if it is of `lines` of several networks, with that over networks and
+    templates."""
     values = np.asarray(list(flags), dtype=bool)
-    return Interval(*(100 * x for x in wilson(int(values.sum()), len(values))))
+    several = lines is not None and "network" in lines and lines["network"].nunique() > 1
+    found = mean(values, **levels_of(lines)) if several else wilson(int(values.sum()), len(values))
+    return Interval(*(100 * x for x in found))
 
 
 def bar(estimate: Interval) -> np.ndarray:
@@ -49,6 +52,40 @@ def bar(estimate: Interval) -> np.ndarray:
 def present(rows: pd.DataFrame, names: Sequence[Name], test_set: str = "not_included") -> list[Name]:
     """Those of the rows that were measured on a test set."""
     return [name for name in names if len(row_of(rows, *name, test_set))]
+
+
+def draw_strategies(ax: Axes, rows: pd.DataFrame, strategies: Sequence[str]) -> None:
+    """Novelty against accuracy: a mark for each size of a strategy, with its intervals, joined by a line; a small
+    hollow one for each network where there are several. Small numbers are candidates per problem, of the first size
+    and the last."""
+    for name in strategies:
+        sizes, style = sorted(row_of(rows, name).beam_size.unique()), style_of(name)
+        parts = [row_of(rows, name, size) for size in sizes]
+        points = [[share(part[what], part) for what in ("novel", "accurate")] for part in parts]
+        ax.plot([x.value for x, _ in points], [y.value for _, y in points], **style, lw=1)
+        for (x, y), part in zip(points, parts):
+            ax.errorbar(x.value, y.value, bar(y), bar(x), color=style["color"], lw=0.8)
+            small = {"markersize": 3.5, "markerfacecolor": "white", "markeredgewidth": 0.7, "zorder": 5}
+            ax.plot(*by_network(part), style["marker"], color=style["color"], **small)
+        for k in {0, len(parts) - 1}:
+            x, y = points[k]
+            ax.annotate(
+                f"{parts[k].candidates.mean():.0f}",
+                (x.value, y.value),
+                (-24 if name == "gvs+tpsr" else 6, 5),
+                textcoords="offset points",
+                fontsize=9,
+            )
+    ax.set(xlim=(0, 100), ylim=(0, 100), xlabel="novel answers (%)")
+    ax.set_ylabel(f"accurate answers, $R^2 > {ACCURATE}$ (%)")
+
+
+def by_network(part: pd.DataFrame) -> np.ndarray:
+    """(2, networks): % of the answers of each network that are novel, and that are accurate; none where there is
+    only one network."""
+    if "network" not in part or part["network"].nunique() < 2:
+        return np.empty((2, 0))
+    return 100 * part.groupby("network")[["novel", "accurate"]].mean().to_numpy(dtype=float).T
 
 
 def draw_breakdown(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
@@ -79,8 +116,8 @@ def draw_thresholds(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None
     ticks are single seeds."""
     for name in present(rows, names):
         part, style = row_of(rows, *name), style_of(name[0])
-        x = share(part.novel)
-        ys = [share(part.r2 > threshold) for threshold in THRESHOLDS]
+        x = share(part.novel, part)
+        ys = [share(part.r2 > threshold, part) for threshold in THRESHOLDS]
         ax.plot(
             [x.value] * len(ys),
             [y.value for y in ys],
@@ -158,7 +195,7 @@ def draw_tradeoff(
             continue
         style = style_of(strategy)
         parts.sort(key=lambda part: part[cost].mean())
-        xs, ys = [part[cost].mean() for part in parts], [share(part[what]) for part in parts]
+        xs, ys = [part[cost].mean() for part in parts], [share(part[what], part) for part in parts]
         ax.plot(xs, [y.value for y in ys], **style, lw=1.2, markersize=5)
         for x, y, part in zip(xs, ys, parts):
             ax.errorbar(x, y.value, bar(y), fmt="none", color=style["color"], lw=1)
@@ -223,7 +260,7 @@ def draw_both_sets(ax: Axes, rows: pd.DataFrame, names: Sequence[Name]) -> None:
         style, shift = style_of(name[0]), 0.24 * (k / max(1, len(found) - 1) - 0.5)
         for test_set, line in (("baseline", "-"), ("not_included", "--")):
             part = row_of(rows, *name, test_set)
-            ys = [share(part.r2 > threshold) for threshold in THRESHOLDS]
+            ys = [share(part.r2 > threshold, part) for threshold in THRESHOLDS]
             ax.errorbar(
                 places + shift,
                 [y.value for y in ys],
@@ -300,7 +337,7 @@ def draw_senses(ax: Axes, rows: pd.DataFrame, names: Sequence[Name], senses: dic
     found = present(rows, names)
     for y, name in enumerate(found):
         part = row_of(rows, *name)
-        values = [share(part[sense]) for sense in senses]
+        values = [share(part[sense], part) for sense in senses]
         ax.plot(
             [v.value for v in values], [y] * len(values), color=LIGHT, lw=3, zorder=0, solid_capstyle="round"
         )

@@ -8,26 +8,34 @@ compared.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsr.evidence.measuring import measure, network_for
-from nsr.evidence.novelty import flagged
+from nsr.evidence.anytime import COSTS, has_traces, stopped_at
+from nsr.evidence.measuring import as_percent, measure, network_for
+from nsr.evidence.novelty import degenerate, flagged, outside_language
 from nsr.evidence.paper import table as paper_table
 from nsr.evidence.reference_tables import checked, made, read_records, results_path, tables_of
 from nsr.evidence.statistics import (
+    UNKNOWN,
     Interval,
     McNemar,
     Sample,
+    Spread,
     combined,
     difference,
+    holm,
     mcnemar,
+    mean,
+    p_value_of,
     paired_difference,
+    spread,
 )
-from nsr.evidence.verdicts import MISSING
+from nsr.evidence.verdicts import FAILS, HOLDS, MISSING, UNDECIDED
 from nsr.formulas.equivalence import template_of
 from nsr.network.checkpoints import load, places_of, weights_digest
 from nsr.search.strategies.names import by_name, kind_of
@@ -181,20 +189,6 @@ def layout(rows: pd.DataFrame) -> list[tuple[str, int]]:
     )
 
 
-def outside_language(answers: Sequence[Any]) -> np.ndarray:
-    """Which answers multiply variables: templates of the SIMPLIFIED generator never do, so nothing of it
-    could match them.
-
-    >>> outside_language(["mul x1 x2", "mul C sin x1", float("nan")]).tolist()
-    [True, False, False]
-    """
-    texts = [answer if isinstance(answer, str) else "" for answer in answers]
-    multiplies = {
-        text: "mul" in text.split() and "mul" in template_of(tuple(text.split())) for text in set(texts)
-    }
-    return np.array([multiplies[text] for text in texts], dtype=bool)
-
-
 # -------------------------------------------------------------------------------------------------------------- comparing
 
 
@@ -222,6 +216,36 @@ def levels_of(rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
+def share_of(rows: pd.DataFrame, what: str, seed: int = 0) -> Interval:
+    """A share of lines with its interval, over templates and over networks where there are several."""
+    return mean(rows[what].astype(float), **levels_of(rows), seed=seed)
+
+
+def percent_of(rows: pd.DataFrame, what: str) -> str:
+    """The same as people write it: 3 % (1–8)."""
+    return as_percent(share_of(rows, what)) if len(rows) else "none"
+
+
+def novelty_line(rows: pd.DataFrame) -> dict[str, str]:
+    """How new answers are, and which of the novel ones are no discoveries: a line of a table, in % of all
+    answers. Novel is the paper's word, by structure; the others say which of these have a new family, are
+    degenerate, and are outside the language of the generator."""
+    novel = rows["novel"].astype(bool)
+    kinds = {
+        "new family": rows["novel_family"] == 1,
+        "degenerate": novel & degenerate(rows["answer"]),
+        "outside the language": novel & outside_language(rows["answer"].where(novel, "")),
+    }
+    shares = {name: f"{100 * flags.mean():.1f} %" if len(rows) else "none" for name, flags in kinds.items()}
+    return {"novel": percent_of(rows, "novel")} | shares
+
+
+def spread_of(rows: pd.DataFrame, what: str, seed: int = 0) -> Spread:
+    """How much of the spread of a share, if one network is measured, is between networks and not between
+    problems."""
+    return spread(rows[what].astype(float), **levels_of(rows), seed=seed)
+
+
 def paired(a: pd.DataFrame, b: pd.DataFrame, what: str, seed: int = 0) -> tuple[Interval, McNemar, int]:
     """Difference of a share on the problems that both have, with its interval, McNemar's test, and how many
     problems these are."""
@@ -234,8 +258,9 @@ def paired(a: pd.DataFrame, b: pd.DataFrame, what: str, seed: int = 0) -> tuple[
 
 def unpaired(a: pd.DataFrame, b: pd.DataFrame, what: str, seed: int = 0) -> Interval:
     """Difference of a share between two tables of different problems."""
-    levels = tuple(levels_of(rows)["templates"] for rows in (a, b))
-    return difference(a[what].astype(float), b[what].astype(float), levels, seed)
+    levels = [levels_of(rows) for rows in (a, b)]
+    labels = {name: tuple(level[name] for level in levels) for name in levels[0]}
+    return difference(a[what].astype(float), b[what].astype(float), **labels, seed=seed)
 
 
 def contrast(rows: pd.DataFrame, flag: str, what: str, seed: int = 0) -> Interval:
@@ -268,3 +293,50 @@ def at_equal_cost(beams: pd.DataFrame, spent: float, cost: str = "candidates") -
         if part
         else one.reset_index()
     )
+
+
+def lead_over_beams(
+    part: pd.DataFrame, beams: pd.DataFrame, cost: str = "candidates", what: str = "accurate", seed: int = 0
+) -> Interval:
+    """By how much a share of a strategy is above that of a beam that costs as much.
+
+    A strategy that costs more than the largest beam is stopped where that one ends. Lines without the cost
+    are left out; the result is unknown where none is left, or where the search would have to be stopped and
+    its trace does not tell.
+    """
+    if cost not in part or cost not in beams:
+        return UNKNOWN
+    part, beams = (rows[rows[cost].notna()] for rows in (part, beams))
+    if "network" in part and "network" in beams:
+        part, beams = (
+            one[one["network"].isin(set(other["network"]))] for one, other in ((part, beams), (beams, part))
+        )
+    if part.empty or beams.empty:
+        return UNKNOWN
+    spent, dearest = part[cost].mean(), beams.groupby("beam_size")[cost].mean().max()
+    if spent > 1.01 * dearest:
+        if cost not in COSTS or not has_traces(part):
+            return UNKNOWN
+        part = stopped_at(part, [dearest] * len(part), cost)
+    return paired(part, at_equal_cost(beams, min(spent, dearest), cost), what, seed)[0]
+
+
+def judged_together(leads: Mapping[Hashable, Interval]) -> pd.DataFrame:
+    """A family of comparisons: each lead in points, its p-value after Holm's correction for all of them, and the
+    verdict on "above zero" at 5 % for the whole family. A lead that is unknown is not counted."""
+    import pandas as pd
+
+    known = {name: lead for name, lead in leads.items() if not math.isnan(lead.low)}
+    adjusted = dict(zip(known, holm([p_value_of(lead) for lead in known.values()])))
+    lines = {}
+    for name, lead in leads.items():
+        p = adjusted.get(name, math.nan)
+        side = HOLDS if lead.value > 0 else FAILS
+        lines[name] = {
+            "points": "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * x for x in lead))
+            if name in known
+            else "–",
+            "p, Holm": f"{p:.3f}" if name in known else "–",
+            "verdict": MISSING if name not in known else side if p < 0.05 else UNDECIDED,
+        }
+    return pd.DataFrame.from_dict(lines, orient="index")

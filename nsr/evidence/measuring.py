@@ -37,7 +37,7 @@ from nsr.evidence.reference_tables import (
 )
 from nsr.evidence.rows import N_POINTS, N_PROBLEMS, PRACTICAL_SETS, SEEDS, SKELETON_SETS, Row
 from nsr.evidence.scaling import measure_skeletons
-from nsr.evidence.statistics import wilson
+from nsr.evidence.statistics import Interval, wilson
 from nsr.formulas.equivalence import template_of
 from nsr.formulas.expressions import Template, is_valid
 from nsr.network.checkpoints import Trained, load, places_of
@@ -393,8 +393,15 @@ def percent(flags: Iterable[Any], confidence: float = 0.95) -> str:
     '3 % (1–8)'
     """
     values = [flag == 1 for flag in flags]
-    share, low, high = (100 * x for x in wilson(sum(values), len(values), confidence))
-    return f"{share:.0f} % ({low:.0f}–{high:.0f})" if values else "none"
+    return as_percent(wilson(sum(values), len(values), confidence)) if values else "none"
+
+
+def as_percent(share: Interval) -> str:
+    """
+    >>> as_percent(Interval(0.03, 0.01, 0.08))
+    '3 % (1–8)'
+    """
+    return "{:.0f} % ({:.0f}–{:.0f})".format(*(100 * x for x in share))
 
 
 def whiskers(shares: pd.DataFrame) -> np.ndarray:

@@ -124,6 +124,39 @@ class TrainingSet:
         )
 
 
+# ------------------------------------------------------------------------------------------------- novel, but no discovery
+
+
+def degenerate(answers: Iterable[Any]) -> np.ndarray:
+    """Which answers are one token, or have no variable: such a formula is in no training set, and says nothing.
+
+    >>> degenerate(["x1", "add C C", "sin x1", float("nan")]).tolist()
+    [True, True, False, False]
+    """
+    words = [answer.split() if isinstance(answer, str) else [] for answer in answers]
+    return np.array(
+        [
+            bool(tokens) and (len(tokens) == 1 or not any(t.startswith("x") for t in tokens))
+            for tokens in words
+        ],
+        dtype=bool,
+    )
+
+
+def outside_language(answers: Iterable[Any]) -> np.ndarray:
+    """Which answers multiply variables: templates of the SIMPLIFIED generator never do, so nothing of it
+    could match them.
+
+    >>> outside_language(["mul x1 x2", "mul C sin x1", float("nan")]).tolist()
+    [True, False, False]
+    """
+    texts = [answer if isinstance(answer, str) else "" for answer in answers]
+    multiplies = {
+        text: "mul" in text.split() and "mul" in template_of(tuple(text.split())) for text in set(texts)
+    }
+    return np.array([multiplies[text] for text in texts], dtype=bool)
+
+
 # --------------------------------------------------------------------------------------------------------------- tables
 
 

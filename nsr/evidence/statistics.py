@@ -1,10 +1,12 @@
-"""Statistics: shares, means, differences and correlations with their 95 % intervals, and McNemar's exact test.
+"""Statistics: shares, means, differences and correlations with their 95 % intervals, McNemar's exact
+test, and Holm's correction.
 
 A lone share has Wilson's interval. Whatever is compared has the interval of one resampling scheme, with three
 levels. *Problems* with the same true template are alike, so *templates* are drawn, each with all its
 problems, and a problem with the answers of all strategies. Where several *networks* answered the same
-problems, networks are drawn as well, independently of the templates. One network is not drawn: then an
-interval says what other problems would change, not what another training would.
+problems, networks are drawn as well, independently of the templates; in a difference of two sets of problems
+both sides draw the same networks. One network is not drawn: then an interval says what other problems would
+change, not what another training would.
 
 Nothing is drawn again among the problems of a template that was drawn: their scatter is already in the
 scatter of the templates, and would count twice (Davison and Hinkley, Bootstrap Methods and their Application,
@@ -79,8 +81,10 @@ class Sample:
         self.tops = np.atleast_2d(np.asarray(self.tops, dtype=float))
         self.bottoms = np.ones_like(self.tops) if self.bottoms is None else self.bottoms
         n = self.tops.shape[1]
-        self.template = _places(range(n) if self.templates is None else self.templates, n)  # (lines,)
-        self.network = _places([0] * n if self.networks is None else self.networks, n)  # (lines,)
+        templates = range(n) if self.templates is None else self.templates
+        networks = [0] * n if self.networks is None else list(self.networks)
+        self.who = tuple(sorted(set(networks)))
+        self.template, self.network = _places(templates, n), _places(networks, n, self.who)  # (lines,) each
 
     @property
     def span(self) -> tuple[float, float]:
@@ -107,16 +111,20 @@ class Sample:
         """Of how many templates the term with the fewest has lines."""
         return min(len(set(self.template[bottom > 0])) for bottom in self.bottoms)
 
-    def drawn(self, seed: int, stream: int = 0) -> np.ndarray:
-        """(draws, terms): the ratios in every draw."""
-        return _ratio(*(self._sums(part, seed, stream) for part in (self.tops, self.bottoms)))
+    def drawn(self, seed: int, stream: int = 0, of_networks: int | None = None) -> np.ndarray:
+        """(draws, terms): the ratios in every draw. Samples with the same stream `of_networks` draw the same
+        ones."""
+        streams = (stream if of_networks is None else of_networks, stream)
+        return _ratio(*(self._sums(part, seed, streams) for part in (self.tops, self.bottoms)))
 
-    def _sums(self, parts: np.ndarray, seed: int, stream: int) -> np.ndarray:
+    def _sums(self, parts: np.ndarray, seed: int, streams: tuple[int, int]) -> np.ndarray:
         """(draws, terms): sums of the lines that were drawn, each as often as its template and its network."""
-        cells = np.zeros((len(parts), self.network.max() + 1, self.template.max() + 1))  # (K, G, T)
+        cells = np.zeros((len(parts), len(self.who), self.template.max() + 1))  # (K, G, T)
         np.add.at(cells, (slice(None), self.network, self.template), parts)
         # (draws, G), (draws, T)
-        networks, templates = (times_drawn(n, seed, 2 * stream + i) for i, n in enumerate(cells.shape[1:]))
+        networks, templates = (
+            times_drawn(n, seed, 2 * streams[i] + i) for i, n in enumerate(cells.shape[1:])
+        )
         return np.einsum("dg,kgd->dk", networks, cells @ templates.T)
 
 
@@ -124,9 +132,9 @@ def _ratio(tops: np.ndarray, bottoms: np.ndarray) -> np.ndarray:
     return np.divide(tops, bottoms, out=np.full(np.shape(tops), np.nan), where=bottoms > 0)
 
 
-def _places(labels: Iterable[Hashable], n: int) -> np.ndarray:
-    """(n,) a number for each label."""
-    number: dict[Hashable, int] = {}
+def _places(labels: Iterable[Hashable], n: int, known: Iterable[Hashable] = ()) -> np.ndarray:
+    """(n,) a number for each label; those that are `known` have the first numbers."""
+    number: dict[Hashable, int] = {label: place for place, label in enumerate(known)}
     places = [number.setdefault(label, len(number)) for label in labels]
     if len(places) != n:
         raise ValueError(f"there are {n} lines and {len(places)} labels")
@@ -143,13 +151,15 @@ def times_drawn(n: int, seed: int, stream: int = 0) -> np.ndarray:
 
 
 def combined(*samples: Sample, seed: int = 0) -> Interval:
-    """The sum of samples of different problems, which are drawn independently, with its percentile interval."""
+    """The sum of samples of different problems, with its percentile interval. Problems are drawn independently;
+    networks are drawn together, if it is the same ones that answered all samples."""
     value = float(sum(np.dot(sample.factors, sample.values()) for sample in samples))
     if math.isnan(value):
         return UNKNOWN
     if min(sample.n_templates() for sample in samples) < FEWEST:
         return Interval(value, *map(sum, zip(*(sample.span for sample in samples))))
-    draws = [sample.drawn(seed, i) @ np.asarray(sample.factors) for i, sample in enumerate(samples)]
+    shared = 0 if len({sample.who for sample in samples}) == 1 else None
+    draws = [sample.drawn(seed, i, shared) @ np.asarray(sample.factors) for i, sample in enumerate(samples)]
     low, high = np.nanquantile(sum(draws), ENDS)
     for sample, drawn in zip(samples, draws):
         if np.nanmax(drawn) - np.nanmin(drawn) < 1e-12:
@@ -181,18 +191,52 @@ def difference(
     a: Iterable[float],
     b: Iterable[float],
     templates: tuple[Labels, Labels] = (None, None),
+    networks: tuple[Labels, Labels] = (None, None),
     seed: int = 0,
 ) -> Interval:
-    """mean(a) − mean(b) of two sets of problems, which are drawn independently.
+    """mean(a) − mean(b) of two sets of problems, which are drawn independently; networks are not.
 
     >>> [round(x, 2) for x in difference([2, 4] * 50, [3, 5] * 50)]
     [-1.0, -1.28, -0.74]
     """
     parts = (
-        Sample([sign], np.asarray(list(values), dtype=float), None, labels)
-        for sign, values, labels in zip((1.0, -1.0), (a, b), templates)
+        Sample([sign], np.asarray(list(values), dtype=float), None, *labels)
+        for sign, values, *labels in zip((1.0, -1.0), (a, b), templates, networks)
     )
     return combined(*parts, seed=seed)
+
+
+class Spread(NamedTuple):
+    """Why a number of one network would differ if it were measured again: `between` is the standard deviation
+    over trainings, `problems` over problems, `share` the part of the variance that is between trainings."""
+
+    networks: int
+    between: float
+    problems: float
+    share: float
+
+
+def spread(values: Iterable[float], templates: Labels, networks: Labels, seed: int = 0) -> Spread:
+    """How much of the variance of a mean is between networks.
+
+    The means of the networks differ also because each has problems of its own. How much that alone makes is
+    known from drawing templates, the same for all networks: with Σ the covariance of the means over these draws,
+    their variance would be mean(Σ_gg) − mean(Σ_gh). What is seen beyond it, τ², is between networks; below it,
+    τ² is 0. The share is τ² / (τ² + mean(Σ_gg)).
+    """
+    values, networks = np.asarray(list(values), dtype=float), list(networks)
+    of = np.array(
+        [[name == one for name in networks] for one in sorted(set(networks))], dtype=float
+    )  # (G, lines)
+    if len(of) < 2:
+        return Spread(len(of), math.nan, math.nan, math.nan)
+    sample = Sample([0.0] * len(of), of * values, of, templates)
+    covariance = np.cov(sample.drawn(seed), rowvar=False)  # (G, G)
+    own = float(np.mean(np.diag(covariance)))
+    common = float(np.mean(covariance[~np.eye(len(of), dtype=bool)]))
+    between = max(0.0, float(np.var(sample.values(), ddof=1)) - (own - common))
+    total = between + own
+    return Spread(len(of), math.sqrt(between), math.sqrt(own), between / total if total else 0.0)
 
 
 def _pair(a: Iterable[float], b: Iterable[float], kind: type) -> np.ndarray:
@@ -251,3 +295,33 @@ def mcnemar(a: Iterable[bool], b: Iterable[bool]) -> McNemar:
     only_a, only_b = int(np.sum(a & ~b)), int(np.sum(~a & b))
     n = only_a + only_b
     return McNemar(only_a, only_b, float(binomtest(only_a, n).pvalue) if n else 1.0)
+
+
+def p_value_of(estimate: Interval) -> float:
+    """The two-sided p-value of "it is zero" that belongs to a 95 % interval, as if it were normal:
+    2 Φ(−|value| / s),  s = (high − low) / (2 · 1.96)  (Altman and Bland, BMJ 343, 2011).
+
+    >>> round(p_value_of(Interval(1.96, 0.0, 3.92)), 3)
+    0.05
+    """
+    half = (estimate.high - estimate.low) / 2
+    if not half > 0:
+        return math.nan if math.isnan(half) else float(estimate.value == 0)
+    z = abs(estimate.value) / half * NormalDist().inv_cdf(ENDS[1])
+    return 2 * NormalDist().cdf(-z)
+
+
+def holm(p_values: Sequence[float]) -> np.ndarray:
+    """Adjusted p-values of k tests: the smallest times k, the next times k − 1, …, never decreasing and at most 1.
+
+    Rejecting those below α makes the probability of one false rejection or more at most α (Holm, 1979).
+
+    >>> holm([0.01, 0.04, 0.03]).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = np.asarray(p_values, dtype=float)
+    order = np.argsort(p)
+    scaled = p[order] * np.arange(len(p), 0, -1)
+    adjusted = np.empty(len(p))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
+    return adjusted

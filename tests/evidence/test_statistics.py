@@ -15,11 +15,13 @@ from nsr.evidence.statistics import (
     Sample,
     combined,
     difference,
+    holm,
     mcnemar,
     mean,
     paired_difference,
     pearson,
     pearson_over_problems,
+    spread,
     wilson,
 )
 from nsr.evidence.verdicts import MARGIN, together, verdict_on_claim, verdict_on_difference
@@ -143,6 +145,49 @@ def test_networks_are_drawn_with_templates():
     assert width(found) == pytest.approx(2 * 1.96 * by_hand, rel=0.12)
 
 
+def test_two_sets_of_problems_are_answered_by_the_same_networks():
+    """What a network adds to both sides cancels; with other networks on either side it does not."""
+    rng = np.random.default_rng(4)
+    level, networks = rng.normal(0, 5, size=6), np.repeat(np.arange(6), 150)
+    templates = (np.tile(np.arange(150), 6), np.tile(np.arange(150, 300), 6))
+    a, b = rng.normal(size=(2, 900))
+    without = difference(a, b, templates, (networks, networks))
+    a, b = a + level[networks], b + level[networks]
+    assert difference(a, b, templates, (networks, networks)) == pytest.approx(without)
+    others = difference(a, b, templates, (networks, networks + 6))
+    assert width(others) == pytest.approx(2 * 1.96 * math.sqrt(2 * level.var() / 6), rel=0.15)
+    turned = slice(None, None, -1)  # in which order lines stand is no matter
+    other = difference(a, b[turned], (templates[0], templates[1][turned]), (networks, networks[turned]))
+    assert width(other) == pytest.approx(width(without), rel=0.15)
+
+
+def test_how_much_of_the_spread_is_between_networks():
+    """Judged by data that are made with known variances: half of the problems are common to all networks."""
+    rng = np.random.default_rng(5)
+    found = []
+    for _ in range(60):
+        level, common = rng.normal(0, 0.3, size=4), rng.normal(size=60)
+        own = rng.normal(size=(4, 60))
+        values = level[:, None] + np.concatenate([np.tile(common, (4, 1)), own], axis=1)  # (4, 120)
+        names = [[f"c{i}" for i in range(60)] + [f"{g} {i}" for i in range(60)] for g in range(4)]
+        found.append(spread(values.ravel(), sum(names, []), np.repeat(np.arange(4), 120)))
+    between, problems = (
+        np.mean([getattr(one, name) ** 2 for one in found]) for name in ("between", "problems")
+    )
+    assert between == pytest.approx(0.09, rel=0.25) and problems == pytest.approx(1 / 120, rel=0.1)
+    assert np.mean([one.share for one in found]) > 0.8 and {one.networks for one in found} == {4}
+
+
+def test_equal_networks_have_no_spread_and_one_has_none_that_is_known():
+    values = np.random.default_rng(6).random(50)
+    templates, networks = list(range(50)) * 3, np.repeat([0, 1, 2], 50)
+    same = spread(np.tile(values, 3), templates, networks)
+    assert (same.between, same.share) == (0.0, 0.0)
+    assert same.problems == pytest.approx(values.std() / math.sqrt(50), rel=0.1)
+    assert spread(values, templates[:50], networks[:50])[0] == 1
+    assert math.isnan(spread(values, templates[:50], networks[:50]).share)
+
+
 def test_an_interval_is_repeatable_and_does_not_depend_on_others():
     values = np.random.default_rng(0).random(50)
     first = mean(values)
@@ -248,3 +293,18 @@ def test_all_verdicts_together():
         assert (found == "undecided") == (
             "undecided" in words and not {"fails", "not measured yet"} & set(words)
         )
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_is_what_its_definition_says(p_values):
+    """A hypothesis is rejected at α if it, and all with smaller p, have p ≤ α / (how many are left)."""
+    adjusted = holm(p_values)
+    for alpha in (0.01, 0.05, 0.2, 0.7):
+        rejected, left = set(), len(p_values)
+        for i in sorted(range(len(p_values)), key=lambda i: p_values[i]):
+            if p_values[i] * left > alpha:
+                break
+            rejected.add(i)
+            left -= 1
+        assert {i for i, p in enumerate(adjusted) if p <= alpha} == rejected
+    assert holm([]).size == 0 and holm([0.02]).tolist() == [0.02]
