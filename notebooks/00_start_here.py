@@ -169,8 +169,8 @@ for result in solve_all(known, BeamSearch(5), trained, seed=seed):
 # %% [markdown]
 # ## How often
 #
-# Each strategy was tried on hundreds of unknown problems of 100 points, with every network that was measured. An answer is *novel* if it is
-# not a copy. In brackets: 95 % intervals.
+# Each strategy was tried on hundreds of unknown problems, with one network or several. An answer is *novel* if it is not a copy. In brackets:
+# 95 % intervals.
 
 # %%
 rows, sources = read_rows("paper" if scale == "paper" else "laptop")
@@ -180,7 +180,7 @@ print("accurate", percent_of(plain, "accurate"), "of", len(plain), "answers")
 
 # %% [markdown]
 # That was the network with five candidates. Each strategy that computes more has a chapter. Small numbers in the figure are candidates per
-# problem; where several networks were measured, each is a small hollow mark beside the mean. (NSRwH is told properties of the true formula.)
+# problem, small hollow marks single networks. (NSRwH is told properties of the true formula.)
 
 # %% tags=["hide-input", "cover"]
 figure, ax = plt.subplots(figsize=(6.4, 4.6))

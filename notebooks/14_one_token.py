@@ -11,13 +11,13 @@
 # ---
 
 # %% [markdown]
-# # The network copies at one token
+# # A network that was shown few formulas often copies at one token
 #
-# **Claim.** A formula that was never shown leaves the tree of training formulas at one token. The network finds that token very unlikely,
-# and most others likely; told it, the network mostly writes the rest.
+# **Claim.** An unknown formula leaves the tree of training formulas at one token. Our networks find that token, and no other, very
+# unlikely. With many formulas, each shown a few times, it is not.
 #
-# **You will see.** The tree of beginnings; a walk along a formula; a token known to one network and new to another; what one told
-# token changes; a search that forces one token; the last leaf of the theorem.
+# **You will see.** The tree of beginnings; a walk along a formula; two networks; one told token; a search that forces one; the last leaf of
+# the theorem; few formulas and many.
 #
 # **Needs.** [04](04_reproduction_bias.py), [05](05_beam_search.py).
 #
@@ -60,8 +60,8 @@ import pandas as pd
 
 from nsr import book
 from nsr.evidence import (
-    GREY, INK, NOVEL, bare_problems, control, draw_beginnings, draw_tokens, last_leaves, log_probabilities, mean, measured,
-    networks_for, paired, paired_difference, read_plan, save, step_jobs, stopped_at, use_style, verdict_on_claim,
+    GREY, INK, NOVEL, bare_problems, control, draw_beginnings, draw_tokens, gaps, log_probabilities, mean, measured,
+    networks_for, paired, paired_difference, read_plan, results_path, save, step_jobs, stopped_at, use_style, verdict_on_claim,
 )
 from nsr.formulas import END, PrefixTree, to_infix
 from nsr.search import Complete, NextTokens, Verify, solve, solve_all, strategies
@@ -214,7 +214,8 @@ print(f"{len(twig)} such steps: most likely in {100 * (twig['rank'] == 0).mean()
 #
 # The strongest control leaves everything equal but the training set. The problems of `baseline` are the same for all networks, points
 # included. At the same place of the same formula, let the step be new to network A and known to network B, and let all tokens before it
-# be known to both. We compare $\log p_B - \log p_A$ with the same difference at steps that both know.
+# be known to both. We compare $\log p_B - \log p_A$ with the same difference at steps that both know. Intervals draw networks, templates
+# and problems together.
 
 # %%
 common = walks[walks.test_set == "baseline"]
@@ -224,11 +225,6 @@ pairs = pairs[(pairs.alike_b > 0) & (pairs.phase.fillna("") != "after")]  # B kn
 new_to_a = pairs[pairs.phase == "at"]
 groups = {"new to A": new_to_a, "new to A, and one template of B": new_to_a.query("alike_b == 1 and others_b >= 2"),
           "known to both": pairs[pairs.alike > 0]}
-
-# %% [markdown]
-# Intervals draw networks, templates and problems together. With one network there is no pair, and nothing is printed.
-
-# %%
 gains = {name: mean(lines.gain, lines.truth, lines.weights, seed) for name, lines in groups.items() if len(lines)}
 for name, gain in gains.items():
     print(f"{name}: log p_B − log p_A = {gain.value:+.2f} ({gain.low:+.2f} to {gain.high:+.2f}), {len(groups[name])} steps")
@@ -378,11 +374,33 @@ shares = leaf.groupby("formula")[list(WAYS)].mean().rename(columns=WAYS)
 # %% [markdown]
 # So the network looks at the data, also in formulas that it has never seen. The theorem says that there are formulas for which it must
 # fail. It does not explain why the network copies: at the last leaf of unknown formulas it is mostly right, and at the novel step, which
-# comes earlier, it is mostly wrong. Twenty problems, asked now:
+# comes earlier, it is mostly wrong.
+#
+# ## Few formulas, shown often
+#
+# Each template of these networks was shown about a thousand times. Is that the reason? The recipe `brief` trains the same network for a
+# quarter of the steps, with few templates or many, and keeps it at ten moments. All are asked about the same formulas, which none was
+# shown. The *gap* of a formula is the mean log-probability of its true tokens before the novel step minus that at it.
 
 # %%
-now = last_leaves(trained, unknown[:20])
-print(f"{now.network.mean():.0%} of {len(now)} last leaves are right")
+path = results_path("novel_steps_shown", scale)
+shown = book.read_table(path if path.exists() else results_path("novel_steps_shown"))
+moments = gaps(shown).groupby(["templates", "weights", "shown"]).gap.mean().reset_index()
+print(f"rank correlation of the gap with how often a template was shown: {moments.gap.corr(moments.shown, method='spearman'):.2f}")
+
+# %%
+figure, ax = plt.subplots(figsize=(7, 3.2))
+for (templates, line), marker in zip(moments.groupby(moments.templates.round(-2)), "os^D"):
+    ax.plot(line.shown, line.gap, marker, color=NOVEL, mfc=NOVEL if marker == "o" else "white", label=f"about {templates:,.0f} templates")
+ax.axhline(0, color=GREY, lw=0.8)
+ax.set(xscale="log", xlabel="how often each template was shown", ylabel="gap (nats)", title="The more often each formula was shown, the larger the gap")
+ax.legend(fontsize=8)
+save(figure, "shown", alt="Points of several trainings: how often each template was shown, and the gap at the novel step. The gap is near 0 "
+     "where templates were shown a few times, and grows to several nats where they were shown a thousand times.")
+
+# %% [markdown]
+# With many formulas, each shown a few times, the gap is gone, and a beam finds the true template more often
+# ([A14](appendix/A14_one_token.py)).
 
 # %% [markdown]
 # ## Verdicts

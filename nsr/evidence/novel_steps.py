@@ -105,9 +105,9 @@ def _walks_at(trained: Trained, step: int, seed: int, n: int, n_points: int, tes
     once = known[(known["phase"] == "") & (known["alike"] == 1) & (known["others"] >= 2)].assign(phase="once")
     columns = ["problem", "truth", "place", "phase", "log_prob"]
     lines = pd.concat([once, unknown[unknown["phase"] != ""]])[columns].round({"log_prob": 3})
-    return lines.assign(
-        step=step, seed=seed, weights=trained.name, templates=len(trained.templates), stopped=""
-    )
+    shown = step * trained.settings["batch"] / len(trained.templates)  # how often each, on the average
+    about = {"templates": len(trained.templates), "shown": round(shown, 2), "weights": trained.name}
+    return lines.assign(step=step, seed=seed, stopped="", **about)
 
 
 def _lines(
@@ -177,7 +177,7 @@ def walk(trained: Trained, problems: Sequence[Problem], tree: PrefixTree) -> pd.
 def gaps(walks: pd.DataFrame) -> pd.DataFrame:
     """Of every formula, asked of every network and snapshot: by how many nats its novel step is less likely than
     the mean of the steps before it (`gap`)."""
-    names = ("weights", "templates", "step", "problem", "truth")
+    names = ("weights", "templates", "shown", "step", "problem", "truth")
     keys = [name for name in names if name in walks and walks[name].notna().all()]
     wide = walks.pivot_table(index=keys, columns="phase", values="log_prob").dropna(subset=["before", "at"])
     return (wide["before"] - wide["at"]).rename("gap").reset_index()
