@@ -46,9 +46,9 @@ import pandas as pd
 from nsr import book
 from nsr.data import TEST_SETS
 from nsr.evidence import (
-    ACCURATE, GREY, INK, SET_STYLES, Row, TrainingSet, contrast, control, draw_answer, mean, measured, networks_for,
-    novelty_table, outside_language, problems_of, save, snapshot_steps, step_jobs, together, true_template, unpaired,
-    use_style, verdict_on_claim,
+    ACCURATE, GREY, INK, SET_STYLES, Row, TrainingSet, contrast, control, degenerate, draw_answer, mean, measured,
+    networks_for, novelty_line, novelty_table, outside_language, problems_of, save, share_of, snapshot_steps, step_jobs,
+    together, true_template, unpaired, use_style, verdict_on_claim,
 )
 from nsr.formulas import canonical, nearest, parse, strip, template_of, to_infix
 from nsr.numbers import evaluate, fit_constants, r2_score
@@ -151,8 +151,8 @@ final = measured("beam", rows, networks, scale=scale, recompute=recompute, live=
 unseen = final[final.test_set == "not_included"]
 
 # %% [markdown]
-# How sure is a share? Problems with the same template are alike. So we draw templates with replacement, each with all its problems, and
-# compute the share again; 95 % of these shares lie in the interval. `nsr` draws networks as well, where there are several.
+# How sure is a share? Problems with the same template are alike. So we draw templates with replacement, each with all its problems;
+# 95 % of the shares that come out lie in the interval. `nsr` draws networks as well.
 
 # %%
 def interval_by_hand(rows, what, n_draws=1000):
@@ -165,11 +165,7 @@ def interval_by_hand(rows, what, n_draws=1000):
     return np.quantile(shares, [0.025, 0.975])
 
 
-def share(rows, what):
-    return mean(rows[what], map(true_template, rows.truth), rows.network)
-
-
-copied = share(unseen, "copied")
+copied = share_of(unseen, "copied")
 print("by hand, templates drawn: {:.1%} to {:.1%}".format(*interval_by_hand(unseen, "copied")))
 print("copies: {:.1%} ({:.1%} to {:.1%})".format(*copied), f"of {len(unseen)} answers, networks: {unseen.network.nunique()}")
 
@@ -209,24 +205,22 @@ save(figure, "novelty_over_training", alt="The share of novel answers over the t
 #
 # An answer can be *novel*, no copy, without being a discovery. Its *family* may be known, once constants are free (a phase turns $\cos$ into
 # $\sin$). It may be *degenerate*: one token, or no variable. Or it may be *outside the language*: it multiplies variables, which no
-# template of this generator does.
+# template of this generator does. `nsr` counts them in every table of this book.
 
 # %%
-def degenerate(answer):
-    tokens = str(answer).split()
+def says_nothing(answer):
+    tokens = answer.split()
     return len(tokens) == 1 or not any(token.startswith("x") for token in tokens)
 
 
-flags = {
-    "novel (the paper)": unseen.novel,
-    "… and of a novel family": unseen.novel_family,
-    "… but degenerate": unseen.novel & unseen.answer.map(degenerate),
-    "… but outside the language": unseen.novel & outside_language(unseen.answer),
-}
-pd.DataFrame({"answers": {name: int(flag.sum()) for name, flag in flags.items()}})
+toy = ["sin x1", "x1", "add C C", "mul x1 x2"]
+assert degenerate(toy).tolist() == [says_nothing(answer) for answer in toy]
+assert outside_language(toy).tolist() == [False, False, False, True]
+lines = {name: novelty_line(part) for name, part in final.groupby("test_set")}
+pd.DataFrame(lines).T
 
 # %% [markdown]
-# All novel answers to `not_included` follow. Where the template is the true one, the network has written a formula that it was never shown.
+# The first novel answers to `not_included`:
 
 # %% tags=["hide-input"]
 new = unseen[unseen.novel].assign(truth=[to_infix(true_template(t)) for t in unseen[unseen.novel].truth])
@@ -268,7 +262,7 @@ save(figure, "parabola", alt="Left: eight points and three sine curves with diff
      "a parabola with the three curves as dots, one of them at the bottom.")
 
 # %% [markdown]
-# Dotted curves are too flat or too high; the black one's constant is at the bottom. A constant in which the formula is linear needs no search.
+# The black curve's constant is at the bottom. A constant in which the formula is linear needs no search.
 #
 # ## Several constants: Gauss–Newton, damped
 #
@@ -350,8 +344,7 @@ control(draw_descent, "start", [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0
         alt="Left the error against the constant with the steps of the descent from {}, right the points and the fitted curve.")
 
 # %% [markdown]
-# Only starts near 2.3 find the constant. So a fit tries several starts and keeps the best. Is the fit of this page as good as that of `nsr`
-# on candidates of the gallery?
+# Only starts near 2.3 find the constant. So a fit tries several and keeps the best. Is the fit of this page as good as that of `nsr`?
 
 # %%
 def fit_from_many(formula, problem, rng, n_starts=20):
@@ -376,7 +369,7 @@ print(f"as good as nsr's fit, within 0.01 of R²: {sum(same)} of {len(same)} can
 #
 # Unknown formulas are longer, and longer formulas are harder anyway. So we compare at equal length: how often is an answer accurate
 # ($R^2 > 0.99$) if the true template is known to the network, and how often if it is not?
-# All test sets are taken together, and a point needs at least six different templates.
+# All test sets are taken together; a point needs six templates.
 
 # %%
 final["template"] = final.truth.map(true_template)
@@ -389,7 +382,7 @@ figure, ax = plt.subplots(figsize=(7, 3.6))
 for known, name, face, shift in ((True, "known", INK, -0.06), (False, "unknown", "white", 0.06)):
     parts = {n: rows[rows.known == known] for n, rows in by_length.items()}
     parts = {n: rows for n, rows in parts.items() if rows.template.nunique() >= 6}
-    found = np.array([share(rows, "accurate") for rows in parts.values()]).reshape(-1, 3)
+    found = np.array([share_of(rows, "accurate") for rows in parts.values()]).reshape(-1, 3)
     ends = np.abs(found[:, [1, 2]] - found[:, [0]]).T
     ax.errorbar(np.array([*parts]) + shift, 100 * found[:, 0], 100 * ends, fmt="o-", color=INK, mfc=face, capsize=2,
                 label=f"{name} to the network ({sum(map(len, parts.values()))} problems)")
@@ -400,8 +393,7 @@ save(figure, "by_length", alt="Accuracy against the length of the true template,
      "above hollow ones, for unknown templates, at 4 to 6 tokens, and fall towards them.")
 
 # %% [markdown]
-# The gap is wide for short formulas. Of the long ones hardly any is known. The difference at each length, with the verdict on "known is
-# more accurate":
+# Of the long formulas hardly any is known. The difference at each length, with the verdict on "known is more accurate":
 
 # %%
 both = {n: rows for n, rows in by_length.items() if rows[rows.known].template.nunique() >= 6

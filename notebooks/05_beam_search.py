@@ -46,8 +46,8 @@ import pandas as pd
 
 from nsr import book
 from nsr.evidence import (
-    ACCURATE, BLUE, INK, PAPER_BEAM, Row, TrainingSet, beam_grid, control, draw_beam, mean, measured, networks_for, paired,
-    percent, problems_of, save, true_template, use_style, verdict_on_claim,
+    ACCURATE, BLUE, INK, PAPER_BEAM, Row, TrainingSet, beam_grid, control, draw_beam, measured, networks_for, novelty_line, paired,
+    percent_of, problems_of, save, share_of, use_style, verdict_on_claim,
 )
 from nsr.formulas import END, to_infix
 from nsr.search import BeamSearch, NextTokens, r2_text, solve, solve_all
@@ -82,7 +82,7 @@ figure, axes = plt.subplots(1, 2, figsize=(7, 3.3))
 lines = {"ours": (unseen, "o-", BLUE), "stops at the first b": (early, "o--", "white"), "published decoder": (published, "s:", "white")}
 for ax, what in zip(axes, ("novel", "accurate")):
     for name, (rows, style, face) in lines.items():
-        found = {b: mean(part[what], map(true_template, part.truth)) for b, part in rows.groupby("beam_size")}
+        found = {b: share_of(part, what) for b, part in rows.groupby("beam_size")}
         x, values = [SIZES.index(b) for b in found], 100 * np.array(list(found.values()))
         ax.errorbar(x, values[:, 0], np.abs(values[:, 1:] - values[:, :1]).T, fmt=style, color=BLUE, mfc=face, capsize=2, label=name, lw=1.3)
     cells = [0, 1] if what == "novel" else [0, 2]
@@ -338,22 +338,21 @@ pd.DataFrame({name: pd.Series(column) for name, column in columns.items()}).fill
 
 # %% [markdown]
 # END is very unlikely after one token, but it counts, and the search stops before five better formulas have pushed it out. One token alone
-# is in no training set, so it counts as novel. How many of the novel answers are of this kind? The columns *one token* and *known family* are
-# shares of all answers.
+# is in no training set, so it counts as novel. How many of the novel answers are no discoveries (chapter 04)? All columns are shares of all
+# answers.
 
 # %% tags=["hide-input"]
 lines = []
 for b in SIZES[1:]:
     for name, rows in {"ours": unseen, "stops at the first b": early, "published decoder": published}.items():
         if len(part := of_size(rows, b)):
-            single, known = part.novel & (part.answer_length == 1), part.novel & ~part.novel_family.astype(bool)
-            lines.append((b, name, percent(part.novel), f"{single.mean():.1%}", f"{known.mean():.1%}",
-                          percent(part.accurate), f"{part.answer_length.mean():.1f}"))
-columns = ["b", "decoder", "novel", "one token", "known family", "accurate", "tokens of the answer"]
+            kinds = novelty_line(part)
+            lines.append((b, name, *kinds.values(), percent_of(part, "accurate"), f"{part.answer_length.mean():.1f}"))
+columns = ["b", "decoder", *kinds, "accurate", "tokens of the answer"]
 pd.DataFrame(lines, columns=columns).style.hide(axis="index")
 
 # %% [markdown]
-# Early stopping gives shorter answers. At $b = 5$ most of its novel answers are one token. The decoder is also one reason why our accuracy is
+# Early stopping gives shorter answers. At $b = 5$ most of its novel answers are degenerate: one token. The decoder is also one reason why our accuracy is
 # above the paper's; chapter [11](11_strategies_compared.py) separates decoder and fit. The report [A05](appendix/A05_beam_search.py) has
 # the mask alone, a score that favours long formulas, the cost, and all cells of the paper's table.
 #
@@ -383,7 +382,7 @@ pd.DataFrame(table).T.rename_axis("b")
 last, first = SIZES[-1], SIZES[0]
 gain, gained = (paired(of_size(unseen, last), of_size(unseen, first), what)[0] for what in ("novel", "accurate"))
 wide = of_size(unseen, last)
-copied = mean(wide.copied, map(true_template, wide.truth), wide.network)
+copied = share_of(wide, "copied")
 earlier = paired(of_size(early, SIZES[2]), of_size(late, SIZES[2]), "novel")[0]
 text = "{:+.1f} points ({:+.1f} to {:+.1f})"
 points = lambda change: text.format(*(100 * x for x in change))

@@ -31,7 +31,8 @@
 # %% tags=["parameters"]
 scale: str = "laptop"  # tiny, laptop or paper: how large everything is
 seed: int = 0  # of the test set that is solved while you read
-weights: str = "laptop/nesymres"  # the network; empty: train a tiny one now
+weights: str = "laptop/nesymres"  # the first of the networks; empty: train tiny ones now
+n_networks: int = 4  # at most so many networks of this recipe, as far as they are here
 rollouts: int = 6  # r, of the tree that you step through; the published setting is 3
 k_max: int = 3  # tokens that a node may be expanded to
 n_problems: int = 150  # problems of a test set
@@ -52,15 +53,16 @@ import pandas as pd
 
 from nsr import book
 from nsr.evidence import (
-    ACCURATE, PAPER_BEAM, PHASES, Row, TrainingSet, at_equal_cost, charts, control, draw_rollout, draw_walks,
-    measured, network_for, outside_language, paired, percent, problems_of, save, style_of, use_style, verdicts_on,
+    ACCURATE, PAPER_BEAM, PHASES, Row, TrainingSet, charts, control, draw_rollout, draw_walks, judged_together, lead_over_beams,
+    measured, networks_for, novelty_line, outside_language, paired, percent, problems_of, save, style_of, use_style, verdicts_on,
 )
 from nsr.formulas import END, to_infix
 from nsr.numbers import evaluate
 from nsr.search import TPSR, BeamSearch, Complete, NextTokens, Rollout, Verify, r2_text, solve, solve_all
 
 use_style()
-trained = network_for(weights)
+networks = networks_for(weights, n_networks)
+trained = next(iter(networks.values()))
 training = TrainingSet.of(trained)
 problems = problems_of(trained, "not_included", seed, n_problems, n_points)[:n_live]
 
@@ -383,9 +385,10 @@ save(figure, "same_tree", alt="The same tree of formulas twice. The beam's formu
 # %% tags=["hide-input"]
 few = {"n_problems": n_problems, "n_points": n_points}
 how = {"scale": scale, "live": min(n_live, 6)}
-trees = [Row(TPSR(beam_size=b), "not_included", s, **few) for b in (1, 3, 5) for s in range(n_seeds)]
-beams = [Row(BeamSearch(b), "not_included", s, **few) for b in (PAPER_BEAM if weights else (1, 5, 20)) for s in range(n_seeds)]
-rows = pd.concat([measured("tpsr", trees, trained, **how), measured("beam", beams, trained, **how)])
+trees, beams = [TPSR(beam_size=b) for b in (1, 3, 5)], [BeamSearch(b) for b in (PAPER_BEAM if weights else (1, 5, 20))]
+rows = pd.concat([measured(table, [Row(strategy, "not_included", s, weights=name, **few) for name in networks for strategy in strategies
+                                   for s in range(n_seeds)], networks, by_network=True, **how)
+                  for table, strategies in (("tpsr", trees), ("beam", beams))])
 plan, beam = (rows[rows.strategy == name] for name in ("tpsr", "beam"))
 figure, axes = plt.subplots(1, 2, figsize=(7, 3.3))
 names = [("beam", b) for b in sorted(beam.beam_size.unique())] + [("tpsr", b) for b in (1, 3, 5)]
@@ -402,35 +405,36 @@ save(figure, "cost", alt="Two panels against the number of candidates, on a loga
 #
 # Departure: our TPSR remembers completions, and counts each once; the paper counts every rollout, which would move TPSR to the right.
 #
-# The differences, problem by problem. A beam of exactly as many candidates was not measured, so its share is interpolated between the
-# two nearest (above the largest, it is that one). Intervals are over problems; there is one network.
+# The differences, problem by problem, with intervals over templates, and over networks where there are several. A beam that costs exactly as
+# much was not measured, so its share is interpolated between the two nearest. A TPSR that costs more than the largest beam is stopped there.
+# The p-values are corrected for all lines together, by Holm's method (chapter 11).
 
 # %%
-lines, largest = [], beam.groupby("beam_size").candidates.mean().max()
+leads = {}
 for b, own in plan.groupby("beam_size"):
-    spent = min(own.candidates.mean(), largest)
-    for name, other in (("b", beam[beam.beam_size == b]), (f"{spent:.0f}", at_equal_cost(beam, spent))):
-        changes = [paired(own, other, what)[0] for what in ("accurate", "novel") if len(other)]
-        texts = ["{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * x for x in c)) for c in changes]
-        lines += [(b, f"a beam of {name}", *texts)] if texts else []
-columns = ["TPSR's b", "minus", "accurate (points)", "novel (points)"]
-pd.DataFrame(lines, columns=columns).set_index(columns[:2])
+    for what in ("accurate", "novel"):
+        if len(same := beam[beam.beam_size == b]):
+            leads[b, what, "equal b"] = paired(own, same, what)[0]
+        for cost in ("candidates", "evaluations", "seconds"):
+            leads[b, what, f"equal {cost}"] = lead_over_beams(own, beam, cost, what)
+found = judged_together(leads)
+found[found.points != "–"].rename_axis(["TPSR's b", "more", "than a beam of"])
 
 # %% [markdown]
 # ## Novel, or outside the language?
 #
 # In this vocabulary `mul` attaches a constant; no template of the generator multiplies two variables. TPSR tries unlikely tokens, and such
-# a product is novel in a way that no test formula could match. How many of its novel answers are of that kind, and of the beam's?
+# a product is novel in a way that no test formula could match. How many of all answers are of that kind, and how many of the novel ones are
+# accurate?
 
 # %%
-lines = []
-for (name, b), part in rows.groupby(["strategy", "beam_size"]):
+lines = {}
+for key, part in rows.groupby(["strategy", "beam_size"]):
     new = part[part.novel]
     product = outside_language(new.answer)
-    good_share = [percent(new.accurate[some]) for some in (~product, product)]
-    lines.append((name, b, len(new), percent(product), *good_share))
-columns = ["strategy", "b", "novel answers", "multiply variables", "accurate if not", "if so"]
-pd.DataFrame(lines, columns=columns).set_index(columns[:2])
+    good = {"accurate if inside": percent(new.accurate[~product]), "if outside": percent(new.accurate[product])}
+    lines[key] = novelty_line(part) | good
+pd.DataFrame(lines).T.rename_axis(["strategy", "b"])
 
 # %% [markdown]
 # About half of TPSR's novelty is of that kind, and these answers are accurate less often.

@@ -50,12 +50,13 @@ from dataclasses import replace
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from IPython.display import display
 
 from nsr import book
 from nsr.data import TemplateBank, TreeRecipe, sample_items
 from nsr.evidence import (
-    ACCURATE, INK, PAPER_BEAM, Row, TrainingSet, charts, control, draw_loop, has_traces, measured, network_for,
-    paired, percent, problems_of, save, stopped_at, style_of, use_style, verdicts_on,
+    ACCURATE, INK, PAPER_BEAM, Row, TrainingSet, charts, control, draw_loop, judged_together, lead_over_beams, measured,
+    network_for, novelty_line, paired, percent, problems_of, save, style_of, use_style, verdicts_on,
 )
 from nsr.formulas import to_infix, variables
 from nsr.network import Prompts, draw_prompt, sequence
@@ -393,7 +394,7 @@ searches = {"beam, plain network": beam[beam.beam_size == beam.beam_size.max()],
             "shuffled": options[options.shuffled == True], "NSR-gvs": full}  # noqa: E712
 
 # %% [markdown]
-# The two shares of each, with 95 % intervals:
+# The two shares of each, with 95 % intervals; below, which novel answers are no discoveries (chapter 04), in % of all answers:
 
 # %% tags=["hide-input"]
 figure, axes = plt.subplots(1, 2, figsize=(7, 3), sharey=True)
@@ -408,9 +409,10 @@ axes[0].set_title("No search is more accurate\nthan a plain beam", fontsize=10)
 axes[1].set_title("Prompts of any parts\nmake answers novel", fontsize=10)
 save(figure, "ingredients", alt="Accurate and novel answers of six searches with equally many candidates. Accuracy: highest for the beams without prompts, "
      "nearly as high for NSR-gvs, lower for random or verified parts alone. Novelty: low without prompts, highest for NSR-gvs.")
+pd.DataFrame({name: novelty_line(part) for name, part in searches.items()}).T
 
 # %% [markdown]
-# What each step changes, problem by problem:
+# What each step changes, problem by problem; p-values are corrected for all lines together (Holm, chapter 11):
 
 # %%
 steps = {"training with prompts": ("beam, no prompts", "beam, plain network"),
@@ -418,13 +420,9 @@ steps = {"training with prompts": ("beam, no prompts", "beam, plain network"),
          "verified parts as well": ("NSR-gvs", "random parts"),
          "… that their scores are true": ("NSR-gvs", "shuffled"),
          "all prompts together": ("NSR-gvs", "beam, no prompts")}
-lines = []
-for name, (a, b) in steps.items():
-    changes = [paired(searches[a], searches[b], what)[0] for what in ("accurate", "novel")]
-    texts = ["{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * x for x in c)) for c in changes]
-    lines.append((name, *texts))
-columns = ["step", "accurate (points)", "novel (points)"]
-pd.DataFrame(lines, columns=columns).set_index("step")
+leads = {(name, what): paired(searches[a], searches[b], what)[0]
+         for name, (a, b) in steps.items() for what in ("accurate", "novel")}
+judged_together(leads).rename_axis(["step", "makes answers more"])
 
 # %% [markdown]
 # Most of the novelty needs no feedback: prompts of random parts bring it, and cost accuracy. Verified parts win most of that back, and add
@@ -440,12 +438,10 @@ rows = pd.concat([whole, beam])
 under = lambda name, *sizes: [Row.under("published", name, b, "not_included", seed=0, **few) for b in sizes]  # noqa: E731
 as_published = pd.concat([measured("protocols", under("beam", *PAPER_BEAM), plain, **where),
                           measured("protocols", under("gvs", 5), trained, **where)]) if weights else rows[:0]
-equal = beam[beam.beam_size == beam.beam_size.max()]
-if len(combined) and has_traces(combined):
-    early = stopped_at(combined, [equal.candidates.mean()] * len(combined))
-    change = "{:+.1f} points ({:+.1f} to {:+.1f})".format(*(100 * x for x in paired(early, equal, "accurate")[0]))
-    print(f"NSR-gvs + TPSR has {combined.candidates.mean():.0f} candidates. Stopped at {equal.candidates.mean():.0f}, its accuracy "
-          f"minus that of a beam with as many is {change}.")
+leads = {(name, cost): lead_over_beams(part, beam, cost) for name, part in (("NSR-gvs", full), ("NSR-gvs + TPSR", combined))
+         for cost in ("candidates", "evaluations", "seconds")}
+equal = judged_together(leads)
+display(equal[equal.points != "–"].rename_axis(["more accurate than a beam", "of equal"]))
 sentences = {
     ("gvs_raises_both", "novel(gvs 5) - novel(beam 5)"): "NSR-gvs raises novelty (both b = 5)",
     ("gvs_raises_both", "accurate(gvs 5) - accurate(beam 5)"): "… and accuracy",
@@ -456,8 +452,8 @@ sentences = {
 verdicts_on(sentences, rows, as_published)
 
 # %% [markdown]
-# The fourth line depends on decoder and fit: as published, the sign is the other, and nothing is decided. The last line compares searches
-# of very different cost; the printed sentence says what is left at equal cost.
+# The fourth line depends on decoder and fit: as published, the sign is the other, and nothing is decided. The last line holds only at the
+# strategy's own cost: stopped where the largest beam ends, in candidates or seconds, the first table says what is left.
 #
 # ## Exercises
 #

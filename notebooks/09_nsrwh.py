@@ -47,7 +47,7 @@ from IPython.display import Markdown
 
 from nsr import book
 from nsr.data import TEST_SETS, Complexity, HintRecipe, Negative, Positive, Symmetry, decode, encode
-from nsr.evidence import ACCURATE, GREY, INK, SELECTIONS, Row, TrainingSet, asked, beam_grid, charts, control, followed, measured, network_for, paired, paired_difference, paper, percent, problems_of, row_of, save, style_of, use_style, verdict_on_claim
+from nsr.evidence import ACCURATE, GREY, INK, SELECTIONS, Row, TrainingSet, asked, beam_grid, charts, control, followed, measured, network_for, novelty_line, paired, paired_difference, paper, percent, problems_of, row_of, save, style_of, use_style, verdict_on_claim
 from nsr.formulas import is_valid, parse, subtrees, to_infix
 from nsr.numbers import evaluate
 from nsr.search import KINDS, BeamSearch, Complete, NSRwH, Verify, solve_all
@@ -278,10 +278,12 @@ change = {(given, which): paired(row[given], row["none"], which)[0]
           for given in SELECTIONS[1:] for which in ("novel", "accurate")}
 points_of = "{:+.1f} ({:+.1f} to {:+.1f})".format
 table = pd.Series({key: points_of(*(100 * x for x in value)) for key, value in change.items()})
-table.unstack().loc[list(SELECTIONS[1:]), ["novel", "accurate"]]
+lines = pd.DataFrame({given: novelty_line(part) for given, part in row.items()}).T
+lines.join(table.unstack()[["novel", "accurate"]].add_suffix(" − told nothing"))
 
 # %% [markdown]
-# The numbers are points more than *told nothing*. One network answered all problems, so the intervals say nothing about another training.
+# The last two columns are points more than *told nothing*; those before say which novel answers are no discoveries (chapter 04). One network
+# answered all problems, so the intervals say nothing about another training.
 #
 # Departure: the fit of constants and the decoder are ours (chapters [04](04_reproduction_bias.py) and [05](05_beam_search.py)).
 #

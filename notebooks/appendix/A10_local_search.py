@@ -40,7 +40,8 @@ from IPython.display import display
 from nsr import book
 from nsr.evidence import (
     ACCURATE, GREY, INK, LIGHT, MARGIN, MISSING, Interval, TrainingSet, charts, flagged, gathered, has_traces,
-    layout, measured, network_for, outside_language, paired, paper, percent, problems_of, read_plan, row_of, save, stopped_at,
+    layout, measured, network_for, novelty_line, outside_language, paired, paper, percent, percent_of, problems_of, pruned_answers,
+    read_plan, row_of, save, stopped_at,
     style_of, tabulate, title_of, together, use_style, verdict_on_claim,
 )
 from nsr.formulas import CONSTANT, family, template_of, to_infix
@@ -148,6 +149,20 @@ for strategy, asked in ((Families(BeamSearch(5)), some), (LocalSearch(candidates
         book.record(**{f"novel_by_pruning_{strategy.name}": float(new.origin.isin([1, 4]).mean())})
 columns = ["", "novel through", "answers", "new function", "new family", "accurate", "the true family"]
 pd.DataFrame(lines, columns=columns).set_index(columns[:2])
+
+# %% [markdown]
+# The control: the answers of other strategies, pruned in the same way. Stored answers to the first problems are fitted again, pruned, and judged
+# as before. The first line of each pair is the table's.
+
+# %%
+lines = {}
+for name in charts.present(first, [("beam", 150), ("tpsr", 1), ("gvs", 5), ("gvs+tpsr", 1), ("families", 5), ("local", 5)]):
+    stored = row_of(first, *name)
+    stored = stored[(stored.seed == seed) & stored.problem.isin({problem.name for problem in some})]
+    for text, part in (("as it is", stored), ("pruned", pruned_answers(stored, some, training))):
+        shares = {"accurate": percent_of(part, "accurate"), "true family": percent_of(part, "same_family")}
+        lines[title_of(*name), text] = novelty_line(part) | shares
+pd.DataFrame(lines).T
 
 # %% [markdown]
 # ## Every strategy at 50, 150 and 450 candidates

@@ -42,8 +42,8 @@ from IPython.display import HTML, display
 
 from nsr import book
 from nsr.evidence import (
-    KEY, MISSING, ROW, Interval, at_equal_cost, charts, correlation, flagged, gathered, has_traces, judge, judge_twice, layout, mcnemar,
-    measure, network_for, outside_language, paired, paper, percent, read_claims, read_rows, results_path, row_of, save, seconds_taken, stopped_at, style_of,
+    KEY, MISSING, ROW, Interval, charts, correlation, flagged, gathered, has_traces, holm, judge, judge_twice, judged_together, layout,
+    lead_over_beams, mcnemar, measure, network_for, novelty_line, outside_language, paired, paper, percent, read_claims, read_rows, results_path, row_of, save, seconds_taken, stopped_at, style_of,
     title_of, use_style, wilson,
 )
 from nsr.search import by_name
@@ -200,21 +200,18 @@ for cost in ("candidates", "tokens", "seconds"):
     save(figure, f"tradeoff_{cost}", alt=f"Novelty and accuracy of six strategies against {cost} per problem, with any-time curves.")
 
 # %% [markdown]
-# In numbers: every strategy against a beam that costs as much, in points. Where a strategy costs more than the largest beam (`>`), it is the largest beam.
+# In numbers: every strategy minus a beam that costs as much, in points. A strategy that costs more than the largest beam is stopped where that one ends. A
+# star marks a difference that is left after Holm's correction for all cells of the table; a dash, that a cost was not counted in its rows.
 
 # %%
 beams = row_of(rows, "beam")
 dearest = beams.groupby("beam_size")[["candidates", "tokens", "seconds"]].mean().max()
-lines = []
-for name in [name for name in ROWS if name[0] != "beam"]:
-    part, texts = row_of(rows, *name), []
-    for what, cost in (("novel", "candidates"), ("accurate", "candidates"), ("accurate", "tokens"), ("accurate", "seconds")):
-        spent = part[cost].mean()
-        change = percents(paired(part, at_equal_cost(beams, spent, cost), what)[0])
-        texts.append("> " * int(spent > dearest[cost]) + signed(*change))
-    lines.append((title_of(*name), *texts))
-columns = ["", "novel, equal candidates", "accurate, equal candidates", "… tokens", "… seconds"]
-pd.DataFrame(lines, columns=columns).set_index("")
+columns = [("novel", "candidates"), *(("accurate", cost) for cost in ("candidates", "tokens", "evaluations", "seconds"))]
+leads = {(title_of(*name), *column): lead_over_beams(row_of(rows, *name), beams, column[1], column[0])
+         for name in ROWS if name[0] != "beam" for column in columns}
+found = judged_together(leads)
+cells = found.points + np.where(found.verdict.isin(["holds", "fails"]), " *", "")
+cells.unstack([1, 2])[columns].reindex([title_of(*name) for name in ROWS if name[0] != "beam"])
 
 # %% [markdown]
 # A lead at its own cost is not yet a lead at equal cost. The strategies that end highest, whole and stopped at the candidates of the largest beam, in points
@@ -233,22 +230,9 @@ pd.DataFrame(lines, columns=["", "candidates", "whole", f"stopped at {dearest['c
 # ## Every pair
 #
 # McNemar's test looks only at the problems that one of two strategies solved and the other did not: if there were no difference, each would be won by
-# either with probability ½. With many pairs some look different by chance, so the smallest of $k$ p-values is multiplied by $k$, the next by $k - 1$, and so
-# on (Holm).
+# either with probability ½. With many pairs some look different by chance, so p-values are corrected by Holm's method, as in chapter 11.
 
 # %%
-def holm(p_values):
-    """Adjusted p-values: the smallest of k times k, the next times k − 1, …, never decreasing."""
-    order = np.argsort(p_values)
-    scaled = np.asarray(p_values, dtype=float)[order] * np.arange(len(order), 0, -1)
-    out = np.empty(len(order))
-    out[order] = np.minimum(1.0, np.maximum.accumulate(scaled))
-    return out
-
-
-assert np.allclose(holm([0.01, 0.04, 0.03]), [0.03, 0.06, 0.06])
-
-
 def all_pairs(what):
     """(n, n) differences in points, and where they are more than chance."""
     part = one[one.test_set == "not_included"].drop_duplicates([*KEY, *ROW])
@@ -344,19 +328,16 @@ assert not (rows.novel_family & ~rows.novel).any() and not (rows.novel_inside & 
 book.record(outside_language=float(outside) if new.any() else None)
 
 # %% [markdown]
-# Which novel answers are outside the language, which are degenerate (one token), and how many of them are accurate?
+# How many of all answers are novel, of a new family, degenerate, outside the language; and how many of the novel ones are accurate?
 
 # %%
-lines = []
+lines = {}
 for name in ROWS:
     part = row_of(rows, *name)
-    part = part[part.novel]
-    if len(part):
-        inside, out = part[part.novel_inside], part[~part.novel_inside]
-        lines.append((title_of(*name), len(part), percent(~part.novel_inside), percent(part.answer_length == 1), percent(part.accurate),
-                      *(percent(some.accurate) if len(some) else "–" for some in (inside, out))))
-columns = ["", "novel answers", "outside", "one token", "accurate", "… if inside", "… if outside"]
-pd.DataFrame(lines, columns=columns).set_index("")
+    new = part[part.novel]
+    good = {"novel: accurate": new, "… if inside": new[new.novel_inside], "… if outside": new[~new.novel_inside]}
+    lines[title_of(*name)] = novelty_line(part) | {text: percent(some.accurate) for text, some in good.items()}
+pd.DataFrame(lines).T
 
 # %% [markdown]
 # ## Still true?

@@ -45,7 +45,7 @@ from IPython.display import Markdown
 from nsr import book
 from nsr.data import SETS, Units, black_box_data, equations, practical_set
 from nsr.evidence import ACCURATE, GREY, INK, LIGHT, THRESHOLDS, Row, accuracy_curve, labelled, measure_practical, measured, network_for, paired_difference, percent, practical_strategies, save, style_of, use_style, verdict_on_claim
-from nsr.formulas import is_valid, parse
+from nsr.formulas import is_valid, parse, template_of
 from nsr.regressor import BASELINES, OURS, as_prefix, available, same_time
 from nsr.search import Budget
 
@@ -141,6 +141,17 @@ save(figure, "thresholds", alt="Three panels, one for each set: share of problem
 shares = clean.assign(good=clean.r2 > ACCURATE, fair=clean.r2 > 0.9, set=clean.test_set.map(titles)).groupby(["set", "label"])
 shares.agg(problems=("r2", "size"), accurate=("good", percent), above_09=("fair", percent), novel=("novel", percent),
            candidates=("candidates", "mean"), seconds=("seconds", "mean")).round(2)
+
+# %% [markdown]
+# The laws by whether the training set of the network has their template (chapter 13 has the same at equal seconds, beside programs that have no
+# training set). One rule selects all answers: the best fit on the given points.
+
+# %%
+templates = {f"feynman-{law.lecture}": template_of(law.parsed[0]) for law in equations()}
+of_laws = clean[clean.test_set == "feynman"]
+of_laws = of_laws.assign(known=np.where(of_laws.problem.map(templates).isin(trained.templates), "known", "unknown"), good=of_laws.r2 > ACCURATE)
+by_known = of_laws.groupby(["label", "known"]).agg(laws=("good", "size"), accurate=("good", percent), seconds=("seconds", "mean"))
+by_known.unstack().swaplevel(axis=1).sort_index(axis=1).round(2)
 
 # %% [markdown]
 # ## Data of any size

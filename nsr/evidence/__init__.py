@@ -22,6 +22,7 @@ __getattr__, __dir__, __all__ = door(
         "paper": "PAPER_BEAM compare paper",
         "anytime": "has_traces share_at stopped_at",
         "controls": "control",
+        "pruned_lines": "pruned_answers",
         "figures": "BLUE COPIED GREEN GREY INK LIGHT NOVEL ORANGE PINK RED SET_STYLES SKY STRATEGIES YELLOW draw_tree save style_of title_of use_style",
         "drawings": "PHASES around copy_picture draw_answer draw_beam draw_beginnings draw_fit draw_loop draw_pool draw_rollout draw_tokens draw_walks replay",
         "following": "CLASSES SELECTIONS asked followed",
