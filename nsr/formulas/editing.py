@@ -83,10 +83,7 @@ def last_leaf(prefix: Prefix, leaves: Iterable[Token]) -> list[Prefix]:
 
 def first_difference(a: Prefix, b: Prefix) -> int:
     """The first place where two token sequences differ."""
-    i, n = 0, min(len(a), len(b))
-    while i < n and a[i] == b[i]:
-        i += 1
-    return i
+    return next((i for i, (left, right) in enumerate(zip(a, b)) if left != right), min(len(a), len(b)))
 
 
 def _if_new(kind: str, old: Prefix, new: Prefix) -> Iterator[Edit]:

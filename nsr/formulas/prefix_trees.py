@@ -43,12 +43,8 @@ class PrefixTree:
         >>> PrefixTree([("sin", "x1"), ("sin", "x2"), ("add", "x1", "x2")]).next(("sin",))
         {'x1': 1, 'x2': 1}
         """
-        size = len(prefix)
-        return {
-            longer[-1]: n
-            for longer, n in self._counts.items()
-            if len(longer) == size + 1 and longer[:size] == prefix
-        }
+        longer = {tokens: n for tokens, n in self._counts.items() if tokens and tokens[:-1] == prefix}
+        return {tokens[-1]: n for tokens, n in longer.items()}
 
     def novel_step(self, expression: Prefix) -> int | None:
         """The place of the first token at which no expression of the set begins like this one; None if it is
@@ -60,7 +56,4 @@ class PrefixTree:
         True
         """
         tokens = (*expression, END)
-        for place, token in enumerate(tokens):
-            if not self.goes_on(tokens[:place], token):
-                return place
-        return None
+        return next((n for n, token in enumerate(tokens) if not self.goes_on(tokens[:n], token)), None)
