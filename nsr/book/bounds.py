@@ -56,9 +56,8 @@ def _hints(cls: type) -> dict[str, Any]:
 def _fits(value: Any, kind: type, limits: Between | None = None) -> bool:
     if kind is float and type(value) is int:
         kind = int
-    return type(value) is kind and (
-        limits is None or limits.low <= value <= limits.high and abs(value) < math.inf
-    )
+    inside = limits is None or limits.low <= value <= limits.high and abs(value) < math.inf
+    return type(value) is kind and inside
 
 
 def _wanted(kind: type, limits: Between | None = None) -> str:

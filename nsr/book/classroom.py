@@ -12,8 +12,6 @@ and the rest is put back before grading, but for the parameters. A course with n
     nbgrader autograde 08_pac_guarantee
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import copy
@@ -135,11 +133,8 @@ def _emptied(node: Any) -> Any:
 def guard(solution: str, names: Sequence[str]) -> str:
     """The lines before a student's check: a value that is still `...` stops the run with a sentence."""
     defined = {node.name for node in ast.parse(solution).body if isinstance(node, Definition)}
-    return "".join(
-        f'assert {name} is not ..., "Your turn: {name}, in the cell above."\n'
-        for name in names
-        if name not in defined
-    )
+    values = [name for name in names if name not in defined]
+    return "".join(f'assert {v} is not ..., "Your turn: {v}, in the cell above."\n' for v in values)
 
 
 # ----------------------------------------------------------------------------------------------------------------- copies
@@ -172,10 +167,9 @@ def teacher(notebook: Any, executed: Any = None, metrics: dict[str, Any] | None 
     known = " (they are known after `make run`)."
     if metrics:
         known = f", measured at the {metrics['scale']} scale on {metrics.get('cores', '?')} cores."
-    first = (
-        "**For the teacher.** Minutes are for reading aloud and thinking; seconds are what the machine needs"
-    )
-    lines = [first + known, "", "| section | minutes | seconds |", "|---|---|---|"]
+    minutes, seconds = "for reading aloud and thinking", "what the machine needs"
+    first = f"**For the teacher.** Minutes are {minutes}; seconds are {seconds}{known}"
+    lines = [first, "", "| section | minutes | seconds |", "|---|---|---|"]
     took = _seconds(executed)
     for title, cells in parts(notebook, levels=2):
         prose = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
@@ -193,11 +187,8 @@ def teacher(notebook: Any, executed: Any = None, metrics: dict[str, Any] | None 
 
 def _seconds(executed: Any) -> dict[str, float]:
     """The source of a cell → the seconds that it took in the executed copy."""
-    return {
-        cell.source: cell.metadata.get("papermill", {}).get("duration") or 0.0
-        for cell in (executed.cells if executed else [])
-        if cell.cell_type == "code"
-    }
+    code = [cell for cell in (executed.cells if executed else []) if cell.cell_type == "code"]
+    return {cell.source: cell.metadata.get("papermill", {}).get("duration") or 0.0 for cell in code}
 
 
 def write(
@@ -246,9 +237,8 @@ def _written(place: Path, text: str) -> Path:
     try:
         return atomic_write(place, text)
     except OSError as error:
-        raise runner.LabError(
-            f"Cannot write to {short(place.parent)} ({error.strerror or error}). Choose another folder with --to."
-        ) from error
+        where = f"{short(place.parent)} ({error.strerror or error})"
+        raise runner.LabError(f"Cannot write to {where}. Choose another folder with --to.") from error
 
 
 def _signature(notebook: Any) -> str:
