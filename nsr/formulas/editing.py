@@ -10,8 +10,6 @@
 All of them work on any prefix, with or without constants, over any operators.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple

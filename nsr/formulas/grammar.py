@@ -1,7 +1,5 @@
 """The valid-prefix mask: which tokens may follow, by counting the arguments that are still open."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import torch

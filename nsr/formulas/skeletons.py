@@ -16,8 +16,6 @@ and cosines; it does not expand, divide polynomials, join logarithms or know tri
 factor −1 is written `neg`, without the constant that the published code adds to it.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import NamedTuple
