@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from nsr.book import runner
+from nsr.book.cells import TEMPLATES
 from nsr.book.run_records import OUTPUTS, atomic_write, digest, metrics_of, short
 from nsr.book.search_box import parts
 
@@ -36,17 +37,6 @@ NBGRADER = {
     "given": {"grade": False, "solution": False, "locked": True},
 }
 SCHEMA = 3  # of nbgrader's metadata
-COURSE = """\
-from nbgrader import preprocessors as p
-
-c = get_config()
-c.CourseDirectory.course_id = "nsr"
-# No solution is in these copies, and their stubs say more than "YOUR CODE HERE": nothing is to be cleared.
-c.GenerateAssignment.preprocessors = [
-    p.IncludeHeaderFooter, p.LockCells, p.ClearOutput, p.CheckCellMetadata, p.ComputeChecksums, p.SaveCells, p.ComputeChecksums
-]
-c.Execute.timeout = 900  # seconds for a cell
-"""
 Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -204,7 +194,7 @@ def write(
 
     folder = course / "source" if course else folder or OUTPUTS / kind
     if course and not (course / "nbgrader_config.py").exists():
-        _written(course / "nbgrader_config.py", COURSE)
+        _written(course / "nbgrader_config.py", (TEMPLATES / "nbgrader_config.txt").read_text())
     paths = list(runner.notebooks().values()) if only == "all" else [runner.find(only)]
     written = []
     for path in paths:

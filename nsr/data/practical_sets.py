@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nsr.book.foreign_files import Kind, need, parse_json, read_bytes
+from nsr.book.foreign_files import Kind, need, parse_json, read_bytes, read_lines
 from nsr.book.run_records import OUTPUTS, ROOT, short
 from nsr.book.spelling import refuse_unknown
 from nsr.data.laws import equations
@@ -33,17 +33,8 @@ Listed = tuple[Prefix, tuple[float, ...], tuple[tuple[float, float], ...]]  # wi
 SETS = ("feynman", "only_five_variables_nc", "black_box")
 TESTSETS, PMLB = "testsets", "pmlb"
 DATA = Kind("a set of data", ProblemError)
-BLACK_BOX = tuple(
-    """
-    1027_ESL 1029_LEV 1030_ERA 1096_FacultySalaries 192_vineyard 210_cloud 228_elusage
-    485_analcatdata_vehicle 519_vinnie 523_analcatdata_neavote 529_pollen 556_analcatdata_apnea2
-    557_analcatdata_apnea1 579_fri_c0_250_5 594_fri_c2_100_5 596_fri_c2_250_5 597_fri_c2_500_5
-    599_fri_c2_1000_5 601_fri_c1_250_5 609_fri_c0_1000_5 611_fri_c3_100_5 612_fri_c1_1000_5 613_fri_c3_250_5
-    617_fri_c3_500_5 624_fri_c0_100_5 628_fri_c3_1000_5 631_fri_c1_500_5 649_fri_c0_500_5 656_fri_c1_100_5
-    663_rabe_266 678_visualizing_environmental 687_sleuth_ex1605 690_visualizing_galaxy 712_chscase_geyser1
-    banana
-    """.split()
-)  # the last one, the paper's 35th, has two classes, ±1, treated as numbers
+# The last one, the paper's 35th, has two classes, ±1, treated as numbers.
+BLACK_BOX = tuple(read_lines(Path(__file__).with_name("black_box.txt"), DATA))
 TEST_SHARE = 0.25  # of the rows of black-box data, as in SRBench
 
 

@@ -102,7 +102,7 @@ def _certainty(model: NSRegressor, constants: Sequence[float], agreement: Agreem
 
 def _front(model: NSRegressor) -> str:
     front, line = model.pareto_front_, lambda row: (row.complexity, r2_text(row.r2), row.equation)
-    rows = [(ARROW * (index == 0), *line(row)) for index, row in front.head(SHOWN).iterrows()]
+    rows = [(ARROW if index == 0 else "", *line(row)) for index, row in front.head(SHOWN).iterrows()]
     if 0 not in front.index:  # the answer is not always on the front: digits have a price, too
         rows.append((ARROW, *line(model.equations_.iloc[0])))
     return _table(("", "tokens", "R²", "formula"), rows)
