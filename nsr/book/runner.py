@@ -103,10 +103,8 @@ def find(wanted: str) -> Path:
     hits = [beginning] if beginning in known else [name for name in known if name.startswith(beginning)]
     if len(hits) == 1:
         return known[hits[0]]
-    some, how_many = (
-        hits or [*notebooks(), *(name[:3] for name in appendix())],
-        "More than one" if hits else "No",
-    )
+    some = hits or [*notebooks(), *(name[:3] for name in appendix())]
+    how_many = "More than one" if hits else "No"
     raise LabError(f"{how_many} notebook is called {shown(wanted)}. There are: {', '.join(some)}.")
 
 

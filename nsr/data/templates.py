@@ -124,10 +124,8 @@ def raw_draws(n: int, recipe: TreeRecipe, rng: np.random.Generator) -> list[Pref
     vocabulary = recipe.vocabulary
     # A binary tree of k operators has 2k + 1 nodes.
     out = np.empty((n, 2 * recipe.max_operators + 2), np.int64)
-    sizes, variables = (
-        (recipe.min_operators, recipe.max_operators),
-        (vocabulary.ids["x1"], vocabulary.n_variables),
-    )
+    sizes = recipe.min_operators, recipe.max_operators
+    variables = vocabulary.ids["x1"], vocabulary.n_variables
     _grow(rng, n, *sizes, *_tables(recipe), *variables, out)
     tokens = vocabulary.tokens
     return [tuple(tokens[i] for i in row if i >= 0) for row in out.tolist()]

@@ -170,12 +170,8 @@ class Run:
         checkpoints.write(path, weights, {"step": self.progress.step})
 
     def finish(self) -> Path:
-        p, t, flat, vocabulary = (
-            self.progress,
-            self.settings.training,
-            self.settings.flat(),
-            self.settings.vocabulary,
-        )
+        p, t = self.progress, self.settings.training
+        flat, vocabulary = self.settings.flat(), self.settings.vocabulary
         about = {"settings": flat, "history": p.history, "steps": p.step, "samples": p.step * t.batch}
         if self.settings.data.hinted:
             about["hint_words"] = list(hint_words(vocabulary))
@@ -349,9 +345,9 @@ def _line(run: Run, first: int, seconds: float, waited: float, probe: Batch) -> 
     loss = f"loss {p.history[-1]['loss']:.3f}" if p.history else "loss –"
     hints = None if probe.hints is None else probe.hints[:1]
     guess = greedy(run.network, run.settings.vocabulary, probe.points[:1], hints=hints)
-    time = f"waiting {waited / seconds:.1%}, {clock((t.steps - p.step) / speed)} left"
+    clocks = f"waiting {waited / seconds:.1%}, {clock((t.steps - p.step) / speed)} left"
     written = f"probe {_readable(probe.shown[0])} → {_readable(guess)}"
-    return f"{loss}, {speed * t.batch:,.0f} samples/s, {time}, {written}"
+    return f"{loss}, {speed * t.batch:,.0f} samples/s, {clocks}, {written}"
 
 
 def main(name: str, scale: str = "laptop", overrides: Mapping[str, Any] | None = None) -> Path | None:

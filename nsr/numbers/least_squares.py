@@ -38,12 +38,8 @@ def new_task(program, X, y, linear, unit, middle, typical):
     K, P = linear.size, y.size
     stack, tangents = np.empty((stack_size(program) + 1, P)), np.empty((K, P))
     basis, triangle, shares = np.empty((K, P)), np.empty((K, K)), np.empty(K)
-    residuals, jacobian, normal, factor = (
-        np.empty((1, P)),
-        np.empty((K, P)),
-        np.empty((K, K)),
-        np.empty((K, K)),
-    )
+    residuals, jacobian = np.empty((1, P)), np.empty((K, P))
+    normal, factor = np.empty((K, K)), np.empty((K, K))
     searched = jacobian, normal, factor, np.empty(K), np.empty(K), np.empty(K), np.zeros(1)
     work = Work(stack, tangents, basis, triangle, shares, residuals, *searched)
     return Task(program, X, y, linear, ~linear, unit, middle, typical), work

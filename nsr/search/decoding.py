@@ -251,12 +251,8 @@ class _Beams:
         log_prob, needed = nothing.clone(), torch.zeros(J, b, dtype=torch.long, device=device)
         log_prob[:, 0] = 0.0
         needed[:, 0] = torch.tensor([open_arguments(job.request.prefix) for job in jobs], device=device)
-        jobs, live, done = (
-            torch.arange(J, device=device),
-            (log_prob, needed, unwritten),
-            (nothing, nothing, unwritten),
-        )
-        return cls(jobs, room, length, n_variables, *live, *done)
+        live, done = (log_prob, needed, unwritten), (nothing, nothing, unwritten)
+        return cls(torch.arange(J, device=device), room, length, n_variables, *live, *done)
 
     @property
     def live(self) -> Tensor:
