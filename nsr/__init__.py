@@ -19,14 +19,12 @@ __version__ = "0.1.0"
 
 __getattr__, __dir__, __all__ = door(
     __name__,
-    {
-        "formulas": "ExpressionError FULL SIMPLIFIED TRANSFORMER4SR Vocabulary canonical complexity depth family from_sympy is_valid parse saturate strip "
-        "subtrees template_of to_infix to_latex to_sympy variables",
-        "numbers": "evaluate fingerprint fit_constants fit_many gradient r2_score",
-        "data": "Problem draw_templates sample_items sample_templates",
-        "network": "load",
-        "search": "Budget solve solve_all strategies",
-        "evidence": "TrainingSet",
-        "regressor": "NSRegressor",
-    },
+    formulas="ExpressionError FULL SIMPLIFIED TRANSFORMER4SR Vocabulary canonical complexity depth family from_sympy is_valid parse saturate strip "
+    "subtrees template_of to_infix to_latex to_sympy variables",
+    numbers="evaluate fingerprint fit_constants fit_many gradient r2_score",
+    data="Problem draw_templates sample_items sample_templates",
+    network="load",
+    search="Budget solve solve_all strategies",
+    evidence="TrainingSet",
+    regressor="NSRegressor",
 )

@@ -36,11 +36,8 @@ def _publish(name: str, scale: str) -> int:
     from nsr.network import checkpoints  # late: it brings torch along
 
     try:
-        files = (
-            publish_tables(scale)
-            if name == "tables"
-            else sorted(checkpoints.publish(f"{scale}/{name}").iterdir())
-        )
+        tables = name == "tables"
+        files = publish_tables(scale) if tables else sorted(checkpoints.publish(f"{scale}/{name}").iterdir())
     except checkpoints.CheckpointError as error:
         print(error, file=sys.stderr)
         return 2
@@ -55,12 +52,9 @@ def _fit(options: argparse.Namespace) -> int:
     """Print the formula of a column, or what is wrong with the file."""
     from nsr.regressor import measurements
 
+    given = options.file, options.target, options.columns, options.seconds, options.seed, options.html
     try:
-        print(
-            measurements.find_formula(
-                options.file, options.target, options.columns, options.seconds, options.seed, options.html
-            )
-        )
+        print(measurements.find_formula(*given))
     # a table without a formula, a network that is missing, a page that cannot be written
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
@@ -74,188 +68,116 @@ def _typed(name: str, text: str) -> Any:
         return foreign_files.parse_yaml(text)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what a command line asks for and return its exit code: 0 done, 1 a notebook failed, 2 the request
-    made no sense."""
-    parser = argparse.ArgumentParser(
+COMMANDS = {
+    "run": "execute a notebook (or all of them) into outputs/<scale>/",
+    "sweep": "run a notebook over a grid of parameters and gather one table",
+    "replicate": "train, measure, judge and run the book: whatever of it is not up to date",
+    "train": "train a network and keep its weights",
+    "fit": "find a formula for a column of a CSV file",
+    "publish": "copy a finished network, or all tables, to outputs/reference, to be committed",
+    "student": "write copies of the notebooks without the solutions",
+    "teacher": "write copies with a plan of the lesson",
+}
+
+
+def _parser() -> argparse.ArgumentParser:
+    """All commands with their options."""
+    made = argparse.ArgumentParser(
         prog="python -m nsr",
         description="Run the book of notebooks, sweep one of them, train a network, find a formula in a file, or copy the book for a class.",
     )
-    commands = parser.add_subparsers(dest="command", required=True)
+    add_command = made.add_subparsers(dest="command", required=True).add_parser
+    commands = {name: add_command(name, help=about) for name, about in COMMANDS.items()}
 
-    run = commands.add_parser("run", help="execute a notebook (or all of them) into outputs/<scale>/")
-    run.add_argument("notebook", help="a number (04), a name or its beginning, or 'all'")
-    run.add_argument("--force", action="store_true", help="run it again even if it is up to date")
-    run.add_argument("--limit", type=float, metavar="SECONDS", help="stop a notebook after so many seconds")
+    def add(names: str, *flags: str, **look: Any) -> None:
+        """The same argument for each of these commands."""
+        for name in names.split():
+            commands[name].add_argument(*flags, **look)
 
-    sweep = commands.add_parser("sweep", help="run a notebook over a grid of parameters and gather one table")
-    sweep.add_argument("file", help="for instance params/sweeps/beam_size.yaml")
-    sweep.add_argument(
-        "--only",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("NAME", "VALUE"),
-        help="of its points, those with this value",
-    )
-    where = sweep.add_mutually_exclusive_group()
-    where.add_argument(
-        "--workers",
-        type=int,
-        metavar="N",
-        help="on so many processes of this machine (default: one point after the other)",
-    )
-    where.add_argument(
-        "--scheduler", metavar="tcp://HOST:PORT", help="on the workers of a Dask scheduler that is running"
-    )
+    yes, pair = {"action": "store_true"}, {"nargs": 2, "action": "append", "default": []}
+    some, number = {"nargs": "+", "default": []}, "a number (04), a name or its beginning, or 'all'"
+    add("run", "notebook", help=number)
+    add("run", "--force", **yes, help="run it again even if it is up to date")
+    add("run", "--limit", type=float, metavar="SECONDS", help="stop a notebook after so many seconds")
+    add("sweep", "file", help="for instance params/sweeps/beam_size.yaml")
+    add("sweep", "--only", **pair, metavar=("NAME", "VALUE"), help="of its points, those with this value")
+    add("replicate", "--file", type=Path, help="another plan than params/replicate.yaml")
+    add("replicate", "--plan", **yes, help="say what would be done, and do nothing")
+    parts = "networks, tables, claims, chapters, or steps like 'table beam', with what they need"
+    add("replicate", "--only", **some, metavar="PART", help=parts)
+    add("replicate", "--networks", type=int, metavar="N", help="of each kind that the plan has several of")
+    add("replicate", "--strict", **yes, help="make again what older code or a dirty tree has made")
+    dirty = "go on although files differ from the commit; the records say so"
+    add("replicate", "--dirty", **yes, help=dirty)
+    add("replicate", "--step", default="", help=argparse.SUPPRESS)  # one step alone: what workers run
+    at_once = "points or steps at once, as processes of this machine (default: one after the other)"
+    for name in ("sweep", "replicate"):
+        where = commands[name].add_mutually_exclusive_group()
+        where.add_argument("--workers", type=int, metavar="N", help=f"so many {at_once}")
+        dask = "on the workers of a Dask scheduler that is running"
+        where.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=dask)
+    add("train", "name", help="which network, for instance nesymres")
+    add("fit", "file", help="for instance measurements.csv; the first line names the columns")
+    add("fit", "target", help="the column to explain")
+    others = "the columns to explain it by (default: all others with numbers)"
+    add("fit", "--columns", **some, metavar="NAME", help=others)
+    add("fit", "--seconds", type=float, default=30.0, help="time for the search (default: 30)")
+    add("fit", "--seed", type=int, default=0, help="another seed, another search (default: 0)")
+    add("fit", "--html", type=Path, metavar="FILE", help="write a report with pictures, too")
+    add("publish", "name", help="which network, for instance nesymres, or 'tables'")
+    copies = "where to (default: outputs/student or outputs/teacher)"
+    add("student teacher", "notebook", nargs="?", default="all", help=f"{number} (default)")
+    add("student teacher", "--to", type=Path, metavar="FOLDER", help=copies)
+    course = "as assignments of nbgrader, in the folder of a course"
+    add("student", "--course", type=Path, metavar="FOLDER", help=course)
+    committed = "with the committed networks and tables, whatever was trained and measured here"
+    add("run sweep replicate", "--reference", **yes, help=committed)
+    scales, all_but_fit = "|".join(runner.SCALES), " ".join(name for name in COMMANDS if name != "fit")
+    add(all_but_fit, "--scale", default="laptop", metavar=scales, help="how large (default: laptop)")
+    names = ("NAME", "VALUE")
+    add("run train", "-p", dest="overrides", **pair, metavar=names, help="set a parameter")
+    return made
 
-    replicate = commands.add_parser(
-        "replicate", help="train, measure, judge and run the book: whatever of it is not up to date"
-    )
-    replicate.add_argument("--file", type=Path, help="another plan than params/replicate.yaml")
-    replicate.add_argument("--plan", action="store_true", help="say what would be done, and do nothing")
-    replicate.add_argument(
-        "--only",
-        nargs="+",
-        default=[],
-        metavar="PART",
-        help="networks, tables, claims, chapters, or steps like 'table beam', with what they need",
-    )
-    replicate.add_argument(
-        "--networks", type=int, metavar="N", help="of each kind that the plan has several of"
-    )
-    replicate.add_argument(
-        "--strict", action="store_true", help="make again what older code or a dirty tree has made"
-    )
-    replicate.add_argument(
-        "--dirty", action="store_true", help="go on although files differ from the commit; the records say so"
-    )
-    replicate.add_argument("--step", default="", help=argparse.SUPPRESS)  # one step alone: what workers run
-    here = replicate.add_mutually_exclusive_group()
-    here.add_argument("--workers", type=int, metavar="N", help="so many steps at once, as processes")
-    here.add_argument(
-        "--scheduler", metavar="tcp://HOST:PORT", help="steps on the workers of a Dask scheduler"
-    )
 
-    train = commands.add_parser("train", help="train a network and keep its weights")
-    train.add_argument("name", help="which network, for instance nesymres")
+def _done(options: argparse.Namespace) -> int:
+    """Do what was asked for."""
+    command, scale = options.command, getattr(options, "scale", "laptop")
+    if command == "fit":
+        return _fit(options)
+    if command == "sweep":
+        where = {"workers": options.workers, "scheduler": options.scheduler}
+        return sweeps.sweep(options.file, scale, **where, only=dict(options.only))
+    if command in classroom.KINDS:
+        classroom.write(command, options.notebook, scale, options.to, getattr(options, "course", None))
+        return 0
+    if command == "run":
+        how = {"limit": options.limit, "force": options.force}
+        return runner.run_all(scale, only=options.notebook, overrides=dict(options.overrides), **how)
+    runner.check_scale(scale)
+    if command == "publish":
+        return _publish(options.name, scale)
+    if command == "replicate":
+        from nsr.replication import Order, replicate  # late: it brings torch along
 
-    fit = commands.add_parser("fit", help="find a formula for a column of a CSV file")
-    fit.add_argument("file", help="for instance measurements.csv; the first line names the columns")
-    fit.add_argument("target", help="the column to explain")
-    fit.add_argument(
-        "--columns",
-        nargs="+",
-        default=[],
-        metavar="NAME",
-        help="the columns to explain it by (default: all others with numbers)",
-    )
-    fit.add_argument("--seconds", type=float, default=30.0, help="time for the search (default: 30)")
-    fit.add_argument("--seed", type=int, default=0, help="another seed, another search (default: 0)")
-    fit.add_argument("--html", type=Path, metavar="FILE", help="write a report with pictures, too")
+        order = Order(scale, options.networks, options.strict, options.dirty, options.file)
+        how = options.only, options.plan, options.step, options.workers, options.scheduler
+        return replicate(order, *how)
+    from nsr.network import training  # late, too
 
-    publish = commands.add_parser(
-        "publish", help="copy a finished network, or all tables, to outputs/reference, to be committed"
-    )
-    publish.add_argument("name", help="which network, for instance nesymres, or 'tables'")
+    training.main(options.name, scale, {name: _typed(name, text) for name, text in options.overrides})
+    return 0
 
-    copies = {
-        kind: commands.add_parser(kind, help=text)
-        for kind, text in (
-            ("student", "write copies of the notebooks without the solutions"),
-            ("teacher", "write copies with a plan of the lesson"),
-        )
-    }
-    for command in copies.values():
-        command.add_argument(
-            "notebook",
-            nargs="?",
-            default="all",
-            help="a number (04), a name or its beginning, or 'all' (default)",
-        )
-        command.add_argument(
-            "--to", type=Path, metavar="FOLDER", help="where to (default: outputs/student or outputs/teacher)"
-        )
 
-    copies["student"].add_argument(
-        "--course", type=Path, metavar="FOLDER", help="as assignments of nbgrader, in the folder of a course"
-    )
-
-    for command in (run, sweep, replicate):
-        command.add_argument(
-            "--reference",
-            action="store_true",
-            help="with the committed networks and tables, whatever was trained and measured here",
-        )
-    for command in (run, sweep, replicate, train, publish, *copies.values()):
-        command.add_argument(
-            "--scale", default="laptop", metavar="|".join(runner.SCALES), help="how large (default: laptop)"
-        )
-    for command in (run, train):
-        command.add_argument(
-            "-p",
-            dest="overrides",
-            nargs=2,
-            action="append",
-            default=[],
-            metavar=("NAME", "VALUE"),
-            help="set a parameter",
-        )
-
-    options = parser.parse_args(arguments)
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what a command line asks for and return its exit code: 0 done, 1 a notebook failed, 2 the request
+    made no sense."""
+    options = _parser().parse_args(arguments)
     if getattr(options, "reference", False):
         os.environ["NSR_REFERENCE"] = "1"
     try:
-        if options.command == "replicate":
-            from nsr.replication import Order, replicate  # late: it brings torch along
-
-            order = Order(options.scale, options.networks, options.strict, options.dirty, options.file)
-            return replicate(
-                order,
-                only=options.only,
-                plan=options.plan,
-                step=options.step,
-                workers=options.workers,
-                scheduler=options.scheduler,
-            )
-        if options.command == "sweep":
-            return sweeps.sweep(
-                options.file,
-                options.scale,
-                workers=options.workers,
-                scheduler=options.scheduler,
-                only=dict(options.only),
-            )
-        if options.command in copies:
-            course = getattr(options, "course", None)
-            classroom.write(options.command, options.notebook, options.scale, options.to, course)
-            return 0
-        if options.command == "fit":
-            return _fit(options)
-        if options.command == "publish":
-            runner.check_scale(options.scale)
-            return _publish(options.name, options.scale)
-        overrides = dict(options.overrides)
-        if options.command == "run":
-            return runner.run_all(
-                options.scale,
-                only=options.notebook,
-                overrides=overrides,
-                limit=options.limit,
-                force=options.force,
-            )
-        runner.check_scale(options.scale)
-        from nsr.network import training  # late: it brings torch along
-
-        training.main(
-            options.name, options.scale, {name: _typed(name, text) for name, text in overrides.items()}
-        )
-        return 0
-    except runner.LabError as error:
-        print(error, file=sys.stderr)
-        return 2
-    except ImportError as error:
-        print(unusable(error), file=sys.stderr)
+        return _done(options)
+    except (runner.LabError, ImportError) as error:
+        print(unusable(error) if isinstance(error, ImportError) else error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
@@ -266,9 +188,8 @@ def speak_unicode() -> None:
     """Start again in Python's UTF-8 mode where the locale knows no Unicode; the notebooks and what we print
     do."""
     if not sys.flags.utf8_mode and codecs.lookup(locale.getpreferredencoding(False)).name != "utf-8":
-        os.execve(
-            sys.executable, [sys.executable, "-m", "nsr", *sys.argv[1:]], os.environ | {"PYTHONUTF8": "1"}
-        )
+        again = [sys.executable, "-m", "nsr", *sys.argv[1:]]
+        os.execve(sys.executable, again, os.environ | {"PYTHONUTF8": "1"})
 
 
 if __name__ == "__main__":

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 
-def door(
-    room: str, names_of: Mapping[str, str]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a room; `names_of` maps a file to the names that it offers,
-    its own name among them or not.
+def door(room: str, **names_of: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a room; `names_of` a file are those that it offers, its own name
+    among them or not.
 
-    >>> offer, _, names = door("nsr.formulas", {"parsing": "parse"})
+    >>> offer, _, names = door("nsr.formulas", parsing="parse")
     >>> offer("parse")("sin(x1)")
     (('sin', 'x1'), ())
     """

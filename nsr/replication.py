@@ -7,12 +7,10 @@ very weights its rows were measured with, the claims at the rows they judge, a c
 How a chain runs: `nsr.book.chain`.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -110,9 +108,8 @@ class NetworkStep:
             latest = checkpoints.training_folder(self.full_name) / checkpoints.LATEST
             if not latest.exists():
                 return State(MISSING)
-            return State(
-                BEGUN, f"step {checkpoints.read(latest)[1]['step']:,} of {self.settings.training.steps:,}"
-            )
+            step = checkpoints.read(latest)[1]["step"]
+            return State(BEGUN, f"step {step:,} of {self.settings.training.steps:,}")
         about = _present(self.full_name).about
         now, before = self.settings.flat(), Settings().flat() | about["settings"]
         other = [key for key in now if key not in _HOW and before.get(key) != now[key]]
@@ -126,13 +123,12 @@ class NetworkStep:
 
     def cost(self) -> Cost:
         known, kind = self.order.plan["cost"].get(self.order.scale, {}), self.short_name.partition("@")[0]
-        seconds = known.get(kind, known.get(kind.rpartition("-")[0]))
-        hours = None if seconds is None else seconds * self.settings.training.steps / 3600
+        seconds, t = known.get(kind, known.get(kind.rpartition("-")[0])), self.settings.training
+        hours = None if seconds is None else seconds * t.steps / 3600
         size = sum(p.numel() for p in _meta_network(self.settings).parameters())
-        note = f"{size / 1e6:.1f} M parameters, {self.settings.training.steps:,} steps of {self.settings.training.batch}"
-        if self.order.scale == "paper":
-            note += f"; {PAPER_HOURS}"
-        copies = 4 + 2 * self.settings.training.snapshots + 12  # weights, snapshots, the checkpoint
+        note = f"{size / 1e6:.1f} M parameters, {t.steps:,} steps of {t.batch}"
+        note += f"; {PAPER_HOURS}" * (self.order.scale == "paper")
+        copies = 4 + 2 * t.snapshots + 12  # weights, snapshots, the checkpoint
         return Cost(hours, known.get("memory"), size * copies / 1e6, note)
 
     @property
@@ -145,16 +141,9 @@ class NetworkStep:
         if self.state().word == OUT and folder.exists():  # what is there was made in another way
             os.replace(folder, folder.with_name(f"{folder.name}.replaced-{os.getpid()}"))
         if (devices := _cuda_devices()) > 1:
-            command = [
-                sys.executable,
-                "-m",
-                "torch.distributed.run",
-                f"--nproc-per-node={devices}",
-                "-m",
-                "nsr",
-            ]
-            done = subprocess.run([*command, "train", self.short_name, "--scale", self.order.scale])
-            if done.returncode:
+            torchrun = f"-m torch.distributed.run --nproc-per-node={devices} -m nsr train".split()
+            command = [sys.executable, *torchrun, self.short_name, "--scale", self.order.scale]
+            if (done := subprocess.run(command)).returncode:
                 raise StepFailed(f"torchrun ended with {done.returncode}")
             return
         if train(self.settings, folder) is None:
@@ -212,19 +201,15 @@ class TableStep:
 
     def cost(self) -> Cost:
         """What the same rows took with another network."""
-        took = [
-            record["seconds"]
-            for record in self._records().values()
-            if record["parameters"]["weights"] == self.order.full(self.kind)
-        ]
-        return Cost(
-            sum(took) / 3600 if took else None, 1.5, 0.5, "as long as the first network took" * bool(took)
-        )
+        records, first = self._records().values(), self.order.full(self.kind)
+        took = [record["seconds"] for record in records if record["parameters"]["weights"] == first]
+        hours = sum(took) / 3600 if took else None
+        return Cost(hours, 1.5, 0.5, "as long as the first network took" * bool(took))
 
     def make(self) -> None:
-        plan = str(self.order.file.resolve()) if self.order.file else ""
-        given = {"table": self.table.name, "network": self.network} | ({"plan_file": plan} if plan else {})
-        _run_notebook(runner.MEASURE, self.order.scale, given)
+        plan = {"plan_file": str(self.order.file.resolve())} if self.order.file else {}
+        given = {"table": self.table.name, "network": self.network}
+        _run_notebook(runner.MEASURE, self.order.scale, given | plan)
 
 
 @dataclass(frozen=True)
@@ -257,11 +242,9 @@ class ChapterTablesStep:
         if missing:
             return State(MISSING, ", ".join(missing))
         records = [record for some in made.values() for record in some]
-        for weights, digest in {
-            (p.get("weights"), p.get("weights_digest"))
-            for p in (record["parameters"] for record in records)
-            if not p.get("step")
-        }:
+        parameters = [record["parameters"] for record in records]
+        whole = {(p.get("weights"), p.get("weights_digest")) for p in parameters if not p.get("step")}
+        for weights, digest in whole:
             name = weights and (weights if "/" in weights else self.order.full(weights))
             if name and checkpoints.places_of(name) and weights_digest(_present(name)) != digest:
                 return State(OUT, f"{name} has changed since")
@@ -380,32 +363,22 @@ def _networks_of(chapter: str, order: Order, known: Iterable[str]) -> tuple[str,
 
 
 def replicate(
-    order: Order,
-    *,
-    only: Sequence[str] = (),
-    plan: bool = False,
-    step: str = "",
-    workers: int | None = None,
-    scheduler: str | None = None,
-    tell: Callable[[str], None] = lambda line: print(line, flush=True),
+    order: Order, only: Sequence[str], plan: bool, step: str, workers: int | None, scheduler: str | None
 ) -> int:
     """Make what is not up to date of the parts or steps asked for, or print the plan; 1 if a step failed."""
-    runner.check_scale(order.scale)
     try:
         every = steps_of(order)
         names = [one.name for one in every]
         if unknown := [w for w in only if w not in PARTS and not any(n.startswith(w) for n in names)]:
-            raise runner.LabError(
-                f"Nothing in the plan is called {unknown[0]!r}. It has the parts {', '.join(PARTS)}, "
-                f"and steps like 'network nesymres', 'table beam' or 'chapter 05'."
-            )
+            known = f"{', '.join(PARTS)}, and steps like 'network nesymres', 'table beam' or 'chapter 05'"
+            raise runner.LabError(f"Nothing in the plan is called {unknown[0]!r}. It has the parts {known}.")
         if step:
             (alone,) = [one for one in every if one.name == step]
             alone.make()
             return 0
         wanted = chain.chosen(every, only)
         if plan:
-            tell(chain.plan_text(wanted))
+            print(chain.plan_text(wanted))
             return 0
         if git_state()[1] is not False and not order.dirty:
             raise runner.LabError(
@@ -413,12 +386,11 @@ def replicate(
                 "Commit first; or say --dirty, and the records will say so."
             )
         with _elsewhere(order, workers, scheduler) as (make, at_once):
-            failed = chain.run(wanted, tell, make, at_once)
+            failed = chain.run(wanted, make=make, workers=at_once)
     except (PlanError, SettingsError) as error:
         raise runner.LabError(str(error)) from error
-    tell(
-        f"{len(wanted) - failed} of {len(wanted)} steps are up to date" + f", {failed} are not" * bool(failed)
-    )
+    others = f", {failed} are not" * bool(failed)
+    print(f"{len(wanted) - failed} of {len(wanted)} steps are up to date{others}", flush=True)
     return 1 if failed else 0
 
 

@@ -8,9 +8,7 @@ from nsr.doors import door
 
 __getattr__, __dir__, __all__ = door(
     __name__,
-    {
-        "run_records": "REFERENCE ROOT new_record clock digest figure_dir headless progress record run_dir short uses",
-        "result_tables": "read_table record_path write_table",
-        "runner": "notebooks",
-    },
+    run_records="REFERENCE ROOT new_record clock digest figure_dir headless progress record run_dir short uses",
+    result_tables="read_table record_path write_table",
+    runner="notebooks",
 )

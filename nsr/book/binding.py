@@ -18,9 +18,8 @@ from nsr.book.publishing import FAILED
 from nsr.book.run_records import ROOT, atomic_write, metrics_of
 
 BOOK = "Reproduction bias in neural symbolic regression"
-COVER = (
-    "cover"  # the tag of the cell whose picture stands on the index; else it is the first picture of the book
-)
+# the tag of the cell whose picture stands on the index; else it is the first picture of the book
+COVER = "cover"
 NEIGHBOURS = re.compile(r'<nav class="book" data-place="(top|bottom)".*?</nav>', re.DOTALL)
 CITATION = Kind("a citation", ValueError)
 
@@ -59,17 +58,12 @@ def pack(folder: Path) -> Path:
 
 def _index(folder: Path, notebooks: Sequence[Path]) -> str:
     entries = [entry for path in notebooks if (entry := _entry(folder, path))]
-    names = [path.stem for path in notebooks]
-    return document(
-        "index.html",
-        title=BOOK,
-        sections=search_box.as_json(folder, names),
-        cover=_cover(folder, names),
-        lessons=[entry for entry in entries if entry["number"].isdecimal()],
-        reports=[entry for entry in entries if not entry["number"].isdecimal()],
-        citation=_citation(),
-        scale=folder.name,
-    )
+    names, parts = [path.stem for path in notebooks], {"lessons": [], "reports": []}
+    for entry in entries:
+        parts["lessons" if entry["number"].isdecimal() else "reports"].append(entry)
+    sections, cover = search_box.as_json(folder, names), _cover(folder, names)
+    given = {"title": BOOK, "citation": _citation(), "scale": folder.name}
+    return document("index.html", **given, sections=sections, cover=cover, **parts)
 
 
 def _entry(folder: Path, notebook: Path) -> dict[str, Any] | None:
@@ -84,15 +78,11 @@ def _entry(folder: Path, notebook: Path) -> dict[str, Any] | None:
         return None
     about, failed = header(notebook), f"{FAILED}{name}"
     number = name.partition("_")[0]
-    return {
-        "name": name,
-        "number": number,
-        "title": inline(re.sub(rf"^{number}\s*·\s*", "", about["title"])),
-        "says": inline(about.get("Claim") or about.get("Question", "")),
-        "failed": failed if (folder / failed).exists() else "",
-        "status": metrics["status"],
-        "seconds": metrics["seconds"],
-    }
+    title = inline(re.sub(rf"^{number}\s*·\s*", "", about["title"]))
+    says = inline(about.get("Claim") or about.get("Question", ""))
+    entry = {"name": name, "number": number, "title": title, "says": says}
+    ended = {key: metrics[key] for key in ("status", "seconds")}
+    return entry | ended | {"failed": failed if (folder / failed).exists() else ""}
 
 
 def _cover(folder: Path, names: Sequence[str]) -> dict[str, str]:

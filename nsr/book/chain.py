@@ -85,15 +85,9 @@ def ordered(steps: Iterable[Step]) -> list[Step]:
 
 def chosen(steps: Sequence[Step], only: Sequence[str]) -> list[Step]:
     """The steps of these parts or names (or beginnings of names), with all that they need."""
-    by_name = {step.name: step for step in steps}
-    wanted, todo = (
-        set(),
-        [
-            step.name
-            for step in steps
-            if not only or any(step.part == word or step.name.startswith(word) for word in only)
-        ],
-    )
+    by_name, wanted = {step.name: step for step in steps}, set()
+    named = lambda step: any(step.part == word or step.name.startswith(word) for word in only)
+    todo = [step.name for step in steps if not only or named(step)]
     while todo:
         name = todo.pop()
         if name not in wanted:
@@ -139,15 +133,10 @@ def _ready(
 ) -> Iterator[Step]:
     """Steps that are neither made nor being made, and whose needs are settled; looked up one by one, for each
     may settle another."""
-    busy = {step.name for step in running.values()}
     for step in steps:
-        if (
-            step.name not in ends
-            and step.name not in busy
-            and all(n in ends for n in step.needs if n in names)
-        ):
+        busy = step.name in ends or any(step.name == other.name for other in running.values())
+        if not busy and all(need in ends for need in step.needs if need in names):
             yield step
-            busy |= {other.name for other in running.values()}
 
 
 def _timed(make: Callable[[Step], None], step: Step) -> tuple[bool, str]:
@@ -186,24 +175,18 @@ def plan_text(steps: Sequence[Step]) -> str:
             lines.append((step.name, str(state), ""))
             continue
         cost = left[step.name] = step.cost()
-        words = (
-            "time unknown" if cost.hours is None else _duration(cost.hours),
-            f"{cost.memory:g} GB of memory" if cost.memory else "",
-            f"{cost.disk:.0f} MB of disk" if cost.disk and cost.disk >= 1 else "",
-            step.where,
-            cost.note,
-        )
+        words = ["time unknown" if cost.hours is None else _duration(cost.hours)]
+        words += [f"{cost.memory:g} GB of memory"] if cost.memory else []
+        words += [f"{cost.disk:.0f} MB of disk"] if cost.disk and cost.disk >= 1 else []
         said = f"up to date until {again} is made" if state.done else str(state)
-        lines.append((step.name, said, ", ".join(word for word in words if word)))
+        lines.append((step.name, said, ", ".join(filter(None, [*words, step.where, cost.note]))))
     widths = [max(len(line[k]) for line in lines) for k in range(2)]
     text = [f"{name:{widths[0]}}  {state:{widths[1]}}  {words}".rstrip() for name, state, words in lines]
     unknown = sum(cost.hours is None for cost in left.values())
     hours, disk = (sum(getattr(cost, key) or 0.0 for cost in left.values()) for key in ("hours", "disk"))
     more = f" and {unknown} steps of unknown time" if unknown else ""
-    text.append(
-        f"{len(left)} of {len(steps)} steps to do: {_duration(hours)} of one core{more}, {disk:,.0f} MB of disk."
-    )
-    return "\n".join(text)
+    needed = f"{_duration(hours)} of one core{more}, {disk:,.0f} MB of disk"
+    return "\n".join([*text, f"{len(left)} of {len(steps)} steps to do: {needed}."])
 
 
 def _duration(hours: float) -> str:

@@ -12,8 +12,6 @@ and the rest is put back before grading, but for the parameters. A course with n
     nbgrader autograde 08_pac_guarantee
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import copy
@@ -24,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from nsr.book import runner
+from nsr.book.cells import TEMPLATES
 from nsr.book.run_records import OUTPUTS, atomic_write, digest, metrics_of, short
 from nsr.book.search_box import parts
 
@@ -38,17 +37,6 @@ NBGRADER = {
     "given": {"grade": False, "solution": False, "locked": True},
 }
 SCHEMA = 3  # of nbgrader's metadata
-COURSE = """\
-from nbgrader import preprocessors as p
-
-c = get_config()
-c.CourseDirectory.course_id = "nsr"
-# No solution is in these copies, and their stubs say more than "YOUR CODE HERE": nothing is to be cleared.
-c.GenerateAssignment.preprocessors = [
-    p.IncludeHeaderFooter, p.LockCells, p.ClearOutput, p.CheckCellMetadata, p.ComputeChecksums, p.SaveCells, p.ComputeChecksums
-]
-c.Execute.timeout = 900  # seconds for a cell
-"""
 Definition = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -135,11 +123,8 @@ def _emptied(node: Any) -> Any:
 def guard(solution: str, names: Sequence[str]) -> str:
     """The lines before a student's check: a value that is still `...` stops the run with a sentence."""
     defined = {node.name for node in ast.parse(solution).body if isinstance(node, Definition)}
-    return "".join(
-        f'assert {name} is not ..., "Your turn: {name}, in the cell above."\n'
-        for name in names
-        if name not in defined
-    )
+    values = [name for name in names if name not in defined]
+    return "".join(f'assert {v} is not ..., "Your turn: {v}, in the cell above."\n' for v in values)
 
 
 # ----------------------------------------------------------------------------------------------------------------- copies
@@ -172,10 +157,9 @@ def teacher(notebook: Any, executed: Any = None, metrics: dict[str, Any] | None 
     known = " (they are known after `make run`)."
     if metrics:
         known = f", measured at the {metrics['scale']} scale on {metrics.get('cores', '?')} cores."
-    first = (
-        "**For the teacher.** Minutes are for reading aloud and thinking; seconds are what the machine needs"
-    )
-    lines = [first + known, "", "| section | minutes | seconds |", "|---|---|---|"]
+    minutes, seconds = "for reading aloud and thinking", "what the machine needs"
+    first = f"**For the teacher.** Minutes are {minutes}; seconds are {seconds}{known}"
+    lines = [first, "", "| section | minutes | seconds |", "|---|---|---|"]
     took = _seconds(executed)
     for title, cells in parts(notebook, levels=2):
         prose = sum(len(cell.source.split()) for cell in cells if cell.cell_type == "markdown")
@@ -193,11 +177,8 @@ def teacher(notebook: Any, executed: Any = None, metrics: dict[str, Any] | None 
 
 def _seconds(executed: Any) -> dict[str, float]:
     """The source of a cell → the seconds that it took in the executed copy."""
-    return {
-        cell.source: cell.metadata.get("papermill", {}).get("duration") or 0.0
-        for cell in (executed.cells if executed else [])
-        if cell.cell_type == "code"
-    }
+    code = [cell for cell in (executed.cells if executed else []) if cell.cell_type == "code"]
+    return {cell.source: cell.metadata.get("papermill", {}).get("duration") or 0.0 for cell in code}
 
 
 def write(
@@ -213,7 +194,7 @@ def write(
 
     folder = course / "source" if course else folder or OUTPUTS / kind
     if course and not (course / "nbgrader_config.py").exists():
-        _written(course / "nbgrader_config.py", COURSE)
+        _written(course / "nbgrader_config.py", (TEMPLATES / "nbgrader_config.txt").read_text())
     paths = list(runner.notebooks().values()) if only == "all" else [runner.find(only)]
     written = []
     for path in paths:
@@ -246,9 +227,8 @@ def _written(place: Path, text: str) -> Path:
     try:
         return atomic_write(place, text)
     except OSError as error:
-        raise runner.LabError(
-            f"Cannot write to {short(place.parent)} ({error.strerror or error}). Choose another folder with --to."
-        ) from error
+        where = f"{short(place.parent)} ({error.strerror or error})"
+        raise runner.LabError(f"Cannot write to {where}. Choose another folder with --to.") from error
 
 
 def _signature(notebook: Any) -> str:

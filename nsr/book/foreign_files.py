@@ -23,6 +23,7 @@ from nsr.book.run_records import short
 DEEPEST = 50  # lists within lists
 LARGEST_YAML, LARGEST_JSON, LARGEST = 2**16, 2**26, 2**33  # bytes
 PACKED, ALWAYS = 40, 2**24  # our texts shrink to a tenth; so many bytes may come out of however few
+UNREADABLE = (OSError, EOFError, ValueError, RecursionError, csv.Error, zlib.error, yaml.YAMLError)
 
 
 @dataclass(frozen=True)
@@ -38,23 +39,13 @@ class Kind:
         """Whatever goes wrong within is said in a sentence about `what`."""
         try:
             yield
-        except (
-            OSError,
-            EOFError,
-            ValueError,
-            RecursionError,
-            csv.Error,
-            zlib.error,
-            yaml.YAMLError,
-        ) as problem:
+        except UNREADABLE as problem:
             known = getattr(problem, "problem", None) or getattr(problem, "strerror", None) or problem
             deep = isinstance(problem, RecursionError)
             reason = "it is nested too deeply" if deep else " ".join(str(known).split())[:200]
             what = short(what) if isinstance(what, Path) else what
-            words = (
-                f"{what} cannot be read as {self.name} ({reason or type(problem).__name__}). {self.advice}"
-            )
-            raise self.error(words.strip()) from None
+            words = f"{what} cannot be read as {self.name} ({reason or type(problem).__name__})."
+            raise self.error(f"{words} {self.advice}".strip()) from None
 
 
 def need(found: Mapping[str, Any], **parts: type | tuple[type, ...]) -> None:
@@ -187,10 +178,8 @@ def read_tensor_file(path: Path, kind: Kind) -> TensorFile:
                 name: (str(one["dtype"]), tuple(one["shape"]), *(start + at for at in one["data_offsets"]))
                 for name, one in header.items()
             }
-            whole = all(
-                start <= first <= last <= size and type(first) is type(last) is int
-                for _, _, first, last in tensors.values()
-            )
+            places = [(first, last) for _, _, first, last in tensors.values()]
+            whole = all(start <= a <= b <= size and type(a) is type(b) is int for a, b in places)
         except (KeyError, TypeError, ValueError):
             whole = False
         if not whole or not isinstance(about, dict):

@@ -26,6 +26,7 @@ from nsr.book.run_records import OUTPUTS, PACKAGE, ROOT, atomic_write, clock
 
 # a Unix socket's path may have about 100 characters; the name of our folder and Jupyter's own part take 50
 LONGEST_SOCKET_FOLDER = 50
+LAST = 15  # lines of the log that are shown when a kernel dies
 
 
 def execute(
@@ -49,23 +50,16 @@ def execute(
         job = {"notebook": str(notebook), "folder": str(folder), "parameters": dict(parameters)}
         atomic_write(state / "job.json", json.dumps(job | {"error": str(error)}))
         with open(log_file, "wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "nsr.book.kernel", str(state / "job.json")],
-                stdin=subprocess.PIPE,
-                stdout=log,
-                stderr=log,
-                env=_environment(home, folder),
-                cwd=ROOT,
-                start_new_session=True,
-            )
+            command = [sys.executable, "-m", "nsr.book.kernel", str(state / "job.json")]
+            streams = {"stdin": subprocess.PIPE, "stdout": log, "stderr": log}
+            place = {"env": _environment(home, folder), "cwd": ROOT, "start_new_session": True}
+            process = subprocess.Popen(command, **streams, **place)
         try:
             while process.poll() is None:
                 seconds = time.monotonic() - start
                 if limit and seconds > limit:
-                    return (
-                        "timeout",
-                        f"Stopped after {clock(seconds)}: the time limit is {clock(limit)}. It was at {_where(state)}.",
-                    )
+                    words = f"Stopped after {clock(seconds)}: the time limit is {clock(limit)}."
+                    return "timeout", f"{words} It was at {_where(state)}."
                 watch(f"{_where(state)}, {clock(seconds)}")
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(0.2)
@@ -76,8 +70,10 @@ def execute(
             process.wait()
         if process.returncode == 0:
             return "ok", ""
-        unexpected = "The kernel's process ended unexpectedly.\n"
-        return "failed", error.read_text() if error.exists() else unexpected + _tail(log_file)
+        if error.exists():
+            return "failed", error.read_text()
+        said = log_file.read_text(errors="replace").splitlines()[-LAST:]
+        return "failed", "\n".join(["The kernel's process ended unexpectedly.", *said])
     finally:
         shutil.rmtree(home, ignore_errors=True)
 
@@ -102,23 +98,18 @@ def end_tree(pid: int) -> None:
 def _environment(home: Path, folder: Path) -> dict[str, str]:
     """The environment of the kernel: this Python, this package, this run, and nothing of the reader's own
     Jupyter settings."""
-    spec = {
-        "argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"],
-        "display_name": "Python 3",
-        "language": "python",
-    }
+    launcher = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec = {"argv": launcher, "display_name": "Python 3", "language": "python"}
     atomic_write(home / "kernels" / "python3" / "kernel.json", json.dumps(spec))
     search = [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
-    return os.environ | {
-        "PYTHONPATH": os.pathsep.join(filter(None, search)),
-        "NSR_ROOT": str(ROOT),
-        "NSR_OUTPUTS": str(OUTPUTS),
-        "NSR_RUN": str(folder),
+    python = {"PYTHONPATH": os.pathsep.join(filter(None, search)), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    ours = {"NSR_ROOT": str(ROOT), "NSR_OUTPUTS": str(OUTPUTS), "NSR_RUN": str(folder)}
+    jupyter = {
         "JUPYTER_PATH": str(home),
         "JUPYTER_RUNTIME_DIR": str(home),
         "IPYTHONDIR": str(home / "ipython"),
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
     }
+    return os.environ | python | ours | jupyter
 
 
 def _short_folder() -> str:
@@ -134,10 +125,6 @@ def _where(state: Path) -> str:
         with contextlib.suppress(OSError):
             words.append((state / name).read_text())
     return "; ".join(filter(None, words)) or "the start of the kernel"
-
-
-def _tail(log: Path, lines: int = 15) -> str:
-    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
 
 
 def spare_grammar() -> None:
@@ -177,23 +164,14 @@ def main(job_path: str) -> int:
     # The names are relative, because Papermill fills in {braces} in paths and keeps the paths in the notebook.
     os.chdir(folder)
     try:
-        papermill.execute_notebook(
-            "state/source.ipynb",
-            f"{name}.ipynb",
-            parameters=job["parameters"],
-            kernel_name="python3",
-            language="python",
-            cwd=str(ROOT),
-            progress_bar=False,
-            start_timeout=120,
-            on_cell_start=cell_started,
-            config=Config({"KernelManager": {"transport": "ipc", "ip": sockets}}),
-        )
+        files = "state/source.ipynb", f"{name}.ipynb", job["parameters"]
+        how = {"kernel_name": "python3", "language": "python", "progress_bar": False, "start_timeout": 120}
+        config = Config({"KernelManager": {"transport": "ipc", "ip": sockets}})
+        papermill.execute_notebook(*files, **how, cwd=str(ROOT), on_cell_start=cell_started, config=config)
     except papermill.PapermillExecutionError as error:
         message = f"Cell {error.cell_index + 1} failed with {error.ename}: {error.evalue}\n{error}"
-    except (
-        Exception
-    ) as error:  # a kernel that died, a disk that is full: whatever it is, the reader gets a sentence
+    # a kernel that died, a disk that is full: whatever it is, the reader gets a sentence
+    except Exception as error:
         message = f"{type(error).__name__}: {error}"
     else:
         return 0

@@ -4,16 +4,13 @@ A formula may come from a table, and so from anybody: it becomes mathematics and
 style or a script.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from xml.etree.ElementTree import Element, tostring
 
 _TAG = r"""</?[a-zA-Z](?:[^>"']++|"[^"]*+"|'[^']*+')*+>"""
-_CODE = re.compile(
-    rf"(<pre.*?</pre>|<code.*?</code>|<script.*?</script>|<style.*?</style>|{_TAG})", re.DOTALL
-)
+_KEPT = "|".join(f"<{name}.*?</{name}>" for name in ("pre", "code", "script", "style"))
+_CODE = re.compile(f"({_KEPT}|{_TAG})", re.DOTALL)
 _UNWANTED = {"href", "style", "class"}  # what \href, \style and \class would set
 _SCRIPTED = {"msub", "msup", "msubsup", "munder", "mover", "munderover"}
 _TWO = {"mfrac", "mroot"}  # they have exactly two parts, and no room for a space
@@ -41,11 +38,9 @@ def with_mathml(body: str) -> str:
 def _drawn(match: re.Match[str]) -> str:
     from latex2mathml.converter import convert_to_element
 
-    block = match.group(1) is not None
+    display = "block" if match[1] is not None else "inline"
     try:
-        formula = convert_to_element(
-            html.unescape(match.group(1) if block else match.group(2)), display="block" if block else "inline"
-        )
+        formula = convert_to_element(html.unescape(match[1] or match[2]), display=display)
         for part in formula.iter():
             # The library writes its symbols as &#x3B1; and expects nobody to escape them.
             part.text = html.unescape(part.text or "")

@@ -35,19 +35,14 @@ def header(notebook: Path) -> dict[str, str]:
 
 def write_page(folder: Path, notebook: Path, metrics: Mapping[str, Any]) -> Path:
     """Write folder/<name>.html from the executed folder/<name>.ipynb, as far as it got."""
-    name, executed = notebook.stem, folder / f"{notebook.stem}.ipynb"
+    executed = folder / f"{notebook.stem}.ipynb"
     # reports stand in a folder of the chapters' folder
-    sources = notebook.parents[notebook.parent.name == "appendix"]
-    body = body_of(executed, sources)
-    page = document(
-        "page.html",
-        title=header(notebook)["title"],
-        body=body,
-        contents=contents_of(body),
-        notebook=executed.name if executed.exists() else "",
-        metrics=metrics,
+    body = body_of(executed, notebook.parents[notebook.parent.name == "appendix"])
+    given = {"title": header(notebook)["title"], "body": body, "contents": contents_of(body)}
+    name = executed.name if executed.exists() else ""
+    return atomic_write(
+        executed.with_suffix(".html"), document("page.html", **given, notebook=name, metrics=metrics)
     )
-    return atomic_write(folder / f"{name}.html", page)
 
 
 # ---- templates ----------------------------------------------------------------------------------------------------------------
@@ -59,15 +54,13 @@ def environment() -> Any:
     otherwise."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    made = Environment(
-        loader=FileSystemLoader(TEMPLATES, encoding="utf-8"), autoescape=True, undefined=StrictUndefined
-    )
+    loader = FileSystemLoader(TEMPLATES, encoding="utf-8")
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    made.filters |= {"clock": clock, "people": _people}
     made.filters |= {
-        "clock": clock,
-        "number": _number,
-        "named": _named,
-        "people": _people,
-        "first_line": _first_line,
+        "number": lambda name: name.partition("_")[0],
+        "named": lambda name: name.partition("_")[2].replace("_", " "),
+        "first_line": lambda text: (text.strip().splitlines() or [""])[0],
     }
     return made
 
@@ -77,34 +70,17 @@ def neighbours(place: str, before: str, after: str) -> str:
     return environment().get_template("neighbours.html").render(place=place, before=before, after=after)
 
 
-def _number(name: str) -> str:
-    return name.partition("_")[0]
-
-
-def _named(name: str) -> str:
-    return name.partition("_")[2].replace("_", " ")
-
-
 def _people(authors: Sequence[Mapping[str, str]]) -> str:
     """The names of authors as CITATION.cff has them."""
-    return " and ".join(
-        one.get("name") or f"{one.get('given-names', '')} {one.get('family-names', '')}".strip()
-        for one in authors
-    )
-
-
-def _first_line(text: str) -> str:
-    return (text.strip().splitlines() or [""])[0]
+    full = lambda one: f"{one.get('given-names', '')} {one.get('family-names', '')}".strip()
+    return " and ".join(one.get("name") or full(one) for one in authors)
 
 
 def document(template: str, scripted: bool = True, **content: Any) -> str:
     """A page from a template, with the style and the script that it may use, and no others."""
     style, script = ((TEMPLATES / name).read_text("utf-8") for name in ("style.css", "page.js"))
-    given = {
-        "style": style,
-        "script": script if scripted else "",
-        "policy": policy([script] * scripted, [style]),
-    }
+    rules = policy([script] * scripted, [style])
+    given = {"style": style, "script": script if scripted else "", "policy": rules}
     return environment().get_template(template).render(before="", after="", **given, **content)
 
 

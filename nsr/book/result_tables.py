@@ -64,9 +64,8 @@ def read_table_and_record(path: Path | str) -> tuple["pd.DataFrame", dict[str, A
     """A table and the record that belongs to it; a table without any has an empty one."""
     path = Path(path)
     if not path.exists():
-        raise FileNotFoundError(
-            f"There is no table {short(path)}. Run the notebook or the sweep that makes it first."
-        )
+        first = "Run the notebook or the sweep that makes it first."
+        raise FileNotFoundError(f"There is no table {short(path)}. {first}")
     uses(path)
     for attempt in range(TRIES):
         text = read_bytes(path, TABLE)
@@ -77,10 +76,9 @@ def read_table_and_record(path: Path | str) -> tuple["pd.DataFrame", dict[str, A
             with TABLE.of(path):
                 return table_from(text), fitting[0] if fitting else {}
         time.sleep(0.02 * (attempt < TRIES - 1))
-    raise ResultError(
-        f"{short(path)} and {record_path(path).name} do not belong together: the record is that of another table. "
-        "Restore both from one source, or delete both and make them again."
-    )
+    why = "do not belong together: the record is that of another table"
+    again = "Restore both from one source, or delete both and make them again."
+    raise ResultError(f"{short(path)} and {record_path(path).name} {why}. {again}")
 
 
 def _records(path: Path) -> Iterator[dict[str, Any]]:

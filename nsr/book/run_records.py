@@ -172,17 +172,10 @@ def new_record(
 ) -> dict[str, Any]:
     """Everything one needs to make a result again: parameters, seed, commit, versions, machine, and how long
     it took."""
-    commit, dirty = git_state()
-    return {
-        "parameters": dict(parameters),
-        "seed": seed,
-        "commit": commit,
-        "dirty": dirty,
-        "versions": versions(),
-        "cores": cores(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "seconds": seconds,
-    }
+    code = dict(zip(("commit", "dirty"), git_state()))
+    machine = {"versions": versions(), "cores": cores()}
+    when = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "seconds": seconds}
+    return {"parameters": dict(parameters), "seed": seed} | code | machine | when
 
 
 @contextlib.contextmanager
@@ -215,9 +208,8 @@ def git_state() -> tuple[str | None, bool | None]:
     repository."""
 
     def git(*words: str) -> str:
-        return subprocess.run(
-            ["git", "-C", str(ROOT), *words], capture_output=True, text=True, check=True
-        ).stdout.strip()
+        command = ["git", "-C", str(ROOT), *words]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
         if Path(git("rev-parse", "--show-toplevel")).resolve() != ROOT.resolve():
@@ -246,17 +238,16 @@ def code_digest(rooms: tuple[str, ...]) -> str:
     True
     """
     files = [path for room in rooms for path in sorted((PACKAGE / room).rglob("*.py"))]
-    return digest(*(part for path in files for part in (path.name, _bare(path.read_text()))))
+    data = [path for room in rooms for path in sorted((PACKAGE / room).rglob("*.txt"))]
+    return digest(*(part for path in files for part in (path.name, _bare(path.read_text()))), *data)
 
 
 def _bare(source: str) -> str:
     """The syntax of a program without its docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-            and ast.get_docstring(node) is not None
-        ):
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if documented and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
     return ast.dump(tree)
 

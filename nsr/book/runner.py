@@ -98,17 +98,14 @@ def the_book() -> dict[str, Path]:
 
 def find(wanted: str) -> Path:
     """The notebook with this number, name, or beginning of a name."""
-    known = notebooks() | appendix()
-    beginning = (
-        f"{int(wanted):02d}_" if wanted.isdecimal() and len(wanted) < 4 else wanted.removesuffix(".py")
-    )
+    known, number = notebooks() | appendix(), wanted.isdecimal() and len(wanted) < 4
+    beginning = f"{int(wanted):02d}_" if number else wanted.removesuffix(".py")
     hits = [beginning] if beginning in known else [name for name in known if name.startswith(beginning)]
     if len(hits) == 1:
         return known[hits[0]]
     some = hits or [*notebooks(), *(name[:3] for name in appendix())]
-    raise LabError(
-        f"{'No' if not hits else 'More than one'} notebook is called {shown(wanted)}. There are: {', '.join(some)}."
-    )
+    how_many = "More than one" if hits else "No"
+    raise LabError(f"{how_many} notebook is called {shown(wanted)}. There are: {', '.join(some)}.")
 
 
 def check_scale(scale: str) -> None:
@@ -125,17 +122,12 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
     found = {}
     for line in ast.parse(cells[0].source).body:
         match line:
-            case ast.AnnAssign(
-                target=ast.Name(name), annotation=ast.Name(kind), value=ast.expr() as value
-            ) if kind in KINDS:
-                try:
+            case ast.AnnAssign(ast.Name(name), ast.Name(kind), ast.expr() as value) if kind in KINDS:
+                with contextlib.suppress(ValueError):
                     found[name] = Parameter(name, kind, ast.literal_eval(value))
                     continue
-                except ValueError:
-                    pass
-        raise LabError(
-            f"{notebook.name}: the parameters cell may only hold lines like 'beam_size: int = 5  # comment', not: {ast.unparse(line)}"
-        )
+        wanted = "the parameters cell may only hold lines like 'beam_size: int = 5  # comment'"
+        raise LabError(f"{notebook.name}: {wanted}, not: {ast.unparse(line)}")
     return found
 
 
@@ -193,16 +185,14 @@ def _cast(parameter: Parameter, value: Any, notebook: str) -> Any:
 def fingerprint(notebook: Path, parameters: Mapping[str, Any]) -> str:
     """A hash of all that decides a run's results: the notebook, its parameters, the source of nsr, the
     committed weights and those that were trained here."""
-    source = sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("templates/*")])
+    source = sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("templates/*"), *PACKAGE.rglob("*.txt")])
     weights = sorted(path for path in REFERENCE.rglob("*") if path.suffix in WEIGHTS)
     if not reference_only():
         weights += sorted((OUTPUTS / "training").glob("*/*/final/weights.safetensors"))
-    named = [
-        part
-        for path in source + weights
-        for part in (os.path.relpath(path, PACKAGE), _content(path, path.stat().st_mtime_ns))
-    ]
-    return digest(notebook, to_json(dict(sorted(parameters.items()))), *named)
+    files = source + weights
+    names = [os.path.relpath(path, PACKAGE) for path in files]
+    contents = [_content(path, path.stat().st_mtime_ns) for path in files]
+    return digest(notebook, to_json(dict(sorted(parameters.items()))), *names, *contents)
 
 
 @lru_cache(maxsize=4096)
@@ -216,14 +206,10 @@ def up_to_date(folder: Path, expected: str) -> bool:
     """Whether this folder holds a finished run of exactly these things, and the tables it read are still the
     same."""
     metrics = metrics_of(folder)
-    inputs = metrics.get("inputs", {})
-    return (
-        metrics.get("status") == "ok"
-        and metrics.get("fingerprint") == expected
-        and any(folder.glob("*.ipynb"))
-        and any(folder.glob("*.html"))
-        and all(digest(ROOT / name) == known for name, known in inputs.items())
-    )
+    if metrics.get("status") != "ok" or metrics.get("fingerprint") != expected:
+        return False
+    whole = any(folder.glob("*.ipynb")) and any(folder.glob("*.html"))
+    return whole and all(digest(ROOT / name) == known for name, known in metrics.get("inputs", {}).items())
 
 
 def folder_of(notebook: Path, scale: str, parameters: Mapping[str, Any]) -> Path:
@@ -267,33 +253,25 @@ def run(
     working = unfinished(folder)
     try:
         working.mkdir(parents=True)
-        declared = parameters_of(notebook)
-        injected = {
-            name: value
-            for name, value in parameters.items()
-            if name not in declared or value != declared[name].default
-        }
+        defaults = [(name, declared.default) for name, declared in parameters_of(notebook).items()]
+        injected = dict(item for item in parameters.items() if item not in defaults)
         record = new_record(parameters, parameters.get("seed"))
         with timed(record):
-            status, error = kernel.execute(
-                notebook, working, injected, limit or LIMITS[scale], tell or (lambda line: None)
-            )
-        metrics = (
-            {"notebook": notebook.stem, "scale": scale, "status": status, "error": error}
-            | record
-            | _gathered(working)
-        )
-        metrics["fingerprint"] = state
+            watch = tell or (lambda line: None)
+            status, error = kernel.execute(notebook, working, injected, limit or LIMITS[scale], watch)
+        metrics = {"notebook": notebook.stem, "scale": scale, "status": status, "error": error}
+        metrics |= record | _gathered(working) | {"fingerprint": state}
         shutil.rmtree(working / "state")
         atomic_write(working / "metrics.json", to_json(metrics) + "\n")
         pages.write_page(working, notebook, metrics)
         place = publish(working, folder, good=status == "ok")
         binding.bind(folder.parent, list(the_book().values()))
     except OSError as error:
-        raise LabError(
-            f"Cannot write the results to {short(folder.parent)} ({error.strerror or error}). "
+        other = (
             "Make the folder writable, or choose another one: NSR_OUTPUTS=/some/folder python -m nsr run ..."
-        ) from error
+        )
+        where = f"{short(folder.parent)} ({error.strerror or error})"
+        raise LabError(f"Cannot write the results to {where}. {other}") from error
     finally:
         shutil.rmtree(working, ignore_errors=True)
     return metrics | {"folder": place, "fresh": True}
@@ -311,23 +289,16 @@ def _gathered(working: Path) -> dict[str, Any]:
     }
 
 
-def run_all(
-    scale: str,
-    *,
-    limit: float | None = None,
-    force: bool = False,
-    only: str = "all",
-    overrides: Mapping[str, Any] | None = None,
-) -> int:
-    """Run one notebook or the whole book, saying how it goes; the exit code is 1 if any notebook failed."""
+def run_all(scale: str, only: str = "all", overrides: Mapping[str, Any] | None = None, **options: Any) -> int:
+    """Run one notebook or the whole book, saying how it goes; the exit code is 1 if any notebook failed. The
+    options are those of `run`."""
     check_scale(scale)
     names = list(the_book()) if only == "all" else [find(only).stem]
     if only == "all" and overrides:
-        raise LabError(
-            "Parameters are given to one notebook, not to all of them: python -m nsr run NN -p name value."
-        )
+        one = "python -m nsr run NN -p name value"
+        raise LabError(f"Parameters are given to one notebook, not to all of them: {one}.")
     failed = []
-    for label, name, metrics in _runs(names, scale, overrides=overrides, limit=limit, force=force):
+    for label, name, metrics in _runs(names, scale, overrides=overrides, **options):
         page = short(metrics["folder"] / f"{name}.html")
         finished = metrics["folder"].with_name(metrics["folder"].name.removeprefix(FAILED))
         kept = f"; the finished run stays in {short(finished)}" if finished != metrics["folder"] else ""
@@ -336,20 +307,17 @@ def run_all(
             failed.append(name)
             print(metrics["error"], file=sys.stderr, flush=True)
     if only == "all":
+        folder = OUTPUTS / scale
         try:
-            book = binding.pack(OUTPUTS / scale)
+            book = binding.pack(folder)
         except OSError as error:
-            raise LabError(
-                f"Cannot write the book to {short(OUTPUTS / scale)} ({error.strerror or error})."
-            ) from error
-        print(
-            f"The book: {short(OUTPUTS / scale / 'index.html')}; to send it to somebody: {short(book)} ({book.stat().st_size / 1e6:.0f} MB)"
-        )
+            why = error.strerror or error
+            raise LabError(f"Cannot write the book to {short(folder)} ({why}).") from error
+        packed = f"{short(book)} ({book.stat().st_size / 1e6:.0f} MB)"
+        print(f"The book: {short(folder / 'index.html')}; to send it to somebody: {packed}")
     if failed:
-        print(
-            f"Not everything went through: {', '.join(failed)}. {tested_versions.advice()}".strip(),
-            file=sys.stderr,
-        )
+        said = f"Not everything went through: {', '.join(failed)}. {tested_versions.advice()}"
+        print(said.strip(), file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -431,9 +399,8 @@ def teller(label: str, others: dict[str, str] | None = None) -> Callable[[str], 
             words = f"{label}: {line}"
             if others is not None:
                 others[label] = line
-                words = " | ".join(
-                    f"{name.partition('_')[0]}: {said}" for name, said in sorted(others.items())
-                )
+                named = [(name.partition("_")[0], said) for name, said in sorted(others.items())]
+                words = " | ".join(f"{name}: {said}" for name, said in named)
             print(f"{CLEAR}{words}"[: width + len(CLEAR)], end="", flush=True)
         elif time.monotonic() - last >= EVERY:
             if last:  # nothing is said about a notebook that takes less than ten seconds

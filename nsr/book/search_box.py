@@ -1,8 +1,6 @@
 """What the search box of the book looks through: every section's words, which stand in the index page itself, so
 that it works from a folder, without a server."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -31,12 +29,8 @@ def sections(notebook: Any, name: str) -> Iterator[dict[str, str]]:
         prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
         words = re.sub(r"\]\([^)]*\)|^#+\s.*$|[*_`>|#\[\]$\\{}]", " ", prose, flags=re.MULTILINE).split()
         page = f"{name}/{name}.html#{quote(title.replace(' ', '-'))}"  # as nbconvert names its headings
-        yield {
-            "chapter": name.partition("_")[0],
-            "title": title,
-            "page": page,
-            "text": " ".join(words[:WORDS]),
-        }
+        chapter, text = name.partition("_")[0], " ".join(words[:WORDS])
+        yield {"chapter": chapter, "title": title, "page": page, "text": text}
 
 
 def as_json(folder: Path, names: Sequence[str]) -> str:

@@ -1,8 +1,6 @@
 """A name that nobody knows or a value that cannot be: in a file, on a command line, in a call. It is refused in
 the same words everywhere."""
 
-from __future__ import annotations
-
 import difflib
 import reprlib
 from collections.abc import Iterable

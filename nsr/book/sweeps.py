@@ -29,6 +29,8 @@ from nsr.book import leftovers, result_tables, run_records, runner
 from nsr.book.chain import call
 from nsr.book.foreign_files import Kind, read_yaml
 from nsr.book.locks import locked
+from nsr.book.run_records import clock, short
+from nsr.book.runner import LabError
 from nsr.book.spelling import refuse_unknown
 
 if TYPE_CHECKING:  # both take their time to import, and the command line should answer at once
@@ -40,7 +42,7 @@ MAX_POINTS = 10_000  # a larger grid is a slip of the pen
 DEATHS = 3  # so many workers may die over a point before it counts as failed
 TABLE = "table.csv.gz"  # what a notebook may write into its run's folder, for the sweep to collect
 HOST = "127.0.0.1"
-SWEEP = Kind("a sweep in plain YAML", runner.LabError)
+SWEEP = Kind("a sweep in plain YAML", LabError)
 
 
 @dataclass(frozen=True)
@@ -64,38 +66,28 @@ def read_sweep(path: Path | str, scale: str) -> tuple[dict[str, Any], list[Point
     checked."""
     path = _find(Path(path))
     content = read_yaml(path, SWEEP)
-    given = isinstance(content, dict) and {key: content.get(key) or {} for key in ("grid", "fixed", "then")}
-    if (
-        not given
-        or not isinstance(content.get("notebook"), str)
-        or not (isinstance(content.get("grid"), dict) or content.get("points"))
-    ):
-        raise runner.LabError(
-            f"{path.name} is not a sweep. It needs 'notebook: NAME' and 'grid: {{parameter: [values], ...}}'."
-        )
-    refuse_unknown(content, KEYS, "key", runner.LabError, f"in the sweep {path.name}")
-    if any(not isinstance(part, dict) for part in given.values()) or any(
-        not isinstance(v, list) or not v for v in given["grid"].values()
-    ):
-        raise runner.LabError(
-            f"{path.name}: the grid gives each parameter a list like [1, 5, 50], and 'fixed' and 'then' give it one value."
-        )
+    found = content if isinstance(content, dict) else {}
+    gridded = isinstance(found.get("grid"), dict) or found.get("points")
+    if not isinstance(found.get("notebook"), str) or not gridded:
+        needed = "'notebook: NAME' and 'grid: {parameter: [values], ...}'"
+        raise LabError(f"{path.name} is not a sweep. It needs {needed}.")
+    refuse_unknown(content, KEYS, "key", LabError, f"in the sweep {path.name}")
+    given = {key: content.get(key) or {} for key in ("grid", "fixed", "then")}
+    mappings = all(isinstance(part, dict) for part in given.values())
+    if not mappings or not all(isinstance(v, list) and v for v in given["grid"].values()):
+        values = "a list like [1, 5, 50], and 'fixed' and 'then' give it one value"
+        raise LabError(f"{path.name}: the grid gives each parameter {values}.")
     notebook, small = runner.find(content["notebook"]), _small_grids(content.get("points"), path)
     _check_names(path, notebook, small, **given)
     grids = [part | given["grid"] for part in small]
     if (n_points := sum(math.prod(map(len, grid.values())) for grid in grids)) > MAX_POINTS:
-        raise runner.LabError(
-            f"{path.name} asks for {n_points:,} points, and {MAX_POINTS:,} is the most a sweep may have."
-        )
-    points = [
-        _point(notebook, scale, dict(zip(grid, values)), given["fixed"])
-        for grid in grids
-        for values in itertools.product(*grid.values())
-    ]
+        most = f"{MAX_POINTS:,} is the most a sweep may have"
+        raise LabError(f"{path.name} asks for {n_points:,} points, and {most}.")
+    varied = [dict(zip(grid, values)) for grid in grids for values in itertools.product(*grid.values())]
+    points = [_point(notebook, scale, values, given["fixed"]) for values in varied]
     if len({point.folder for point in points}) < len(points):
-        raise runner.LabError(
-            f"{path.name} lists the same value twice in {', '.join(dict.fromkeys(itertools.chain(*grids)))}."
-        )
+        names = ", ".join(dict.fromkeys(itertools.chain(*grids)))
+        raise LabError(f"{path.name} lists the same value twice in {names}.")
     whole: dict[str, list[Any]] = {}  # every value of every parameter, once
     for name, values in itertools.chain(*(grid.items() for grid in grids)):
         whole[name] = list(dict.fromkeys([*whole.get(name, []), *values]))
@@ -108,9 +100,8 @@ def _chosen(plan: Mapping[str, Any], points: Sequence[Point], only: Mapping[str,
     kept = [p for p in points if all(str(p.chosen.get(name)) == value for name, value in only.items())]
     if not kept:
         known = "; ".join(f"{name}: {', '.join(map(str, values))}" for name, values in plan["grid"].items())
-        raise runner.LabError(
-            f"{plan['name']} has no point with {' and '.join(f'{name} = {value}' for name, value in only.items())}. It has {known}."
-        )
+        wanted = " and ".join(f"{name} = {value}" for name, value in only.items())
+        raise LabError(f"{plan['name']} has no point with {wanted}. It has {known}.")
     return kept
 
 
@@ -119,37 +110,26 @@ def _small_grids(points: Any, path: Path) -> list[dict[str, list[Any]]]:
     grid, of nothing."""
     if points is None:
         return [{}]
-    if (
-        not isinstance(points, list)
-        or not points
-        or not all(isinstance(part, dict) and part and all(v != [] for v in part.values()) for part in points)
-    ):
-        raise runner.LabError(
-            f"{path.name}: 'points' is a list like [{{strategy: beam, beam_size: [1, 5]}}, {{strategy: tpsr, beam_size: 1}}]."
-        )
-    return [
-        {name: value if isinstance(value, list) else [value] for name, value in part.items()}
-        for part in points
-    ]
+    grids = isinstance(points, list) and all(isinstance(part, dict) and part for part in points)
+    if not points or not grids or any(value == [] for part in points for value in part.values()):
+        example = "[{strategy: beam, beam_size: [1, 5]}, {strategy: tpsr, beam_size: 1}]"
+        raise LabError(f"{path.name}: 'points' is a list like {example}.")
+    listed = lambda value: value if isinstance(value, list) else [value]
+    return [{name: listed(value) for name, value in part.items()} for part in points]
 
 
 def _check_names(
-    path: Path,
-    notebook: Path,
-    small: Sequence[Mapping[str, list[Any]]],
-    grid: Mapping,
-    fixed: Mapping,
-    then: Mapping,
+    path: Path, notebook: Path, small: Sequence[Mapping], grid: Mapping, fixed: Mapping, then: Mapping
 ) -> None:
     """Refuse values that are no values, a parameter that is set twice, and one that the notebook does not
     have."""
     listed = itertools.chain(*grid.values(), *(values for part in small for values in part.values()))
     if any(not isinstance(value, str | int | float) for value in [*fixed.values(), *then.values(), *listed]):
-        raise runner.LabError(f"{path.name}: a parameter's value is a number, a word, true or false.")
+        raise LabError(f"{path.name}: a parameter's value is a number, a word, true or false.")
     names = {"in the grid": set(grid), "as fixed": set(fixed), "in a point": set().union(*small)}
     for (one, first), (two, second) in itertools.combinations(names.items(), 2):
         if twice := first & second:
-            raise runner.LabError(f"{path.name} gives {twice.pop()!r} both {one} and {two}.")
+            raise LabError(f"{path.name} gives {twice.pop()!r} both {one} and {two}.")
     given = [*itertools.chain(grid, fixed, then, *small)]
     runner.check_names(given, runner.parameters_of(notebook), notebook, path.name)
 
@@ -158,17 +138,16 @@ def _find(path: Path) -> Path:
     """A sweep's file, from the reader's folder or from the project's."""
     if found := [place for place in (path, runner.ROOT / path) if place.is_file()]:
         return found[0]
-    known = [runner.short(found) for found in sorted((runner.PARAMS / "sweeps").glob("*.yaml"))]
-    raise runner.LabError(f"There is no sweep {path}. There are: {', '.join(known) or 'none'}.")
+    known = [short(found) for found in sorted((runner.PARAMS / "sweeps").glob("*.yaml"))]
+    raise LabError(f"There is no sweep {path}. There are: {', '.join(known) or 'none'}.")
 
 
 def _point(notebook: Path, scale: str, varied: Mapping[str, Any], fixed: Mapping[str, Any]) -> Point:
     parameters = runner.settle(notebook, scale, {**varied, **fixed})
     label = ", ".join(f"{name}={parameters[name]}" for name in varied) or notebook.stem
     chosen = {name: parameters[name] for name in (*varied, *fixed)}
-    return Point(
-        notebook.stem, scale, label, chosen, parameters, runner.folder_of(notebook, scale, parameters)
-    )
+    folder = runner.folder_of(notebook, scale, parameters)
+    return Point(notebook.stem, scale, label, chosen, parameters, folder)
 
 
 # ---- running ------------------------------------------------------------------------------------------------------------------
@@ -177,7 +156,6 @@ def _point(notebook: Path, scale: str, varied: Mapping[str, Any], fixed: Mapping
 def sweep(
     path: Path | str,
     scale: str = "laptop",
-    *,
     workers: int | None = None,
     scheduler: str | None = None,
     only: Mapping[str, str] | None = None,
@@ -187,25 +165,22 @@ def sweep(
     With `only` those points are run that have these values; the table has them and whatever else is done.
     """
     if workers is not None and workers < 1:
-        raise runner.LabError(f"A sweep needs at least one worker, not {workers}.")
+        raise LabError(f"A sweep needs at least one worker, not {workers}.")
     plan, points = read_sweep(path, scale)
     wanted = _chosen(plan, points, only or {})
     outcomes = _finished(points)
     left = [point for point in wanted if point.folder not in outcomes]
-    print(
-        f"{plan['name']}: {len(points)} points of {plan['notebook']}, {len(outcomes)} up to date", flush=True
-    )
+    there = f"{len(points)} points of {plan['notebook']}, {len(outcomes)} up to date"
+    print(f"{plan['name']}: {there}", flush=True)
 
     start = time.monotonic()
     for number, (point, outcome) in enumerate(_run(left, workers, scheduler), start=1):
         outcomes[point.folder] = outcome
         leftovers.clear(point.folder.parent)  # of workers that were killed
         to_go = (time.monotonic() - start) / number * (len(left) - number)
-        ending = f", about {runner.clock(to_go)} to go" if number < len(left) else ""
-        print(
-            f"{runner.CLEAR}[{number}/{len(left)}] {point.label}: {outcome['status']} in {runner.clock(outcome['seconds'])}{ending}",
-            flush=True,
-        )
+        ending = f"{outcome['status']} in {clock(outcome['seconds'])}"
+        ending += f", about {clock(to_go)} to go" if number < len(left) else ""
+        print(f"{runner.CLEAR}[{number}/{len(left)}] {point.label}: {ending}", flush=True)
     points = _gathered(plan, points, outcomes)
     ended = [(point.label, outcomes[point.folder]) for point in points]
     failed = [f"\n  {label}: {end['error']}" for label, end in ended if end["status"] != "ok"]
@@ -225,12 +200,10 @@ def _gathered(
             outcomes |= _finished([point for point in points if point.folder not in outcomes])
             done = [point for point in points if point.folder in outcomes]
             for table in gather(plan, done, [outcomes[point.folder] for point in done]):
-                print(f"→ {runner.short(table)}")
+                print(f"→ {short(table)}")
             return done
     except OSError as error:
-        raise runner.LabError(
-            f"Cannot write to {runner.short(stem.parent)} ({error.strerror or error})."
-        ) from error
+        raise LabError(f"Cannot write to {short(stem.parent)} ({error.strerror or error}).") from error
 
 
 def _last_run(plan: Mapping[str, Any], scale: str) -> bool:
@@ -238,11 +211,10 @@ def _last_run(plan: Mapping[str, Any], scale: str) -> bool:
     failed."""
     if plan["then"] is None:
         return True
-    metrics = runner.run(
-        plan["notebook"], scale, plan["then"], tell=runner.teller(f"then {plan['notebook']}")
-    )
-    where = f"{runner.ending(metrics)} → {runner.short(metrics['folder'])}"
-    print(f"{runner.CLEAR}then {plan['notebook']}: {where}", flush=True)
+    label = f"then {plan['notebook']}"
+    metrics = runner.run(plan["notebook"], scale, plan["then"], tell=runner.teller(label))
+    where = f"{runner.ending(metrics)} → {short(metrics['folder'])}"
+    print(f"{runner.CLEAR}{label}: {where}", flush=True)
     if metrics["status"] != "ok":
         print(metrics["error"], file=sys.stderr, flush=True)
     return metrics["status"] == "ok"
@@ -254,15 +226,13 @@ def run_point(point: Point, tell: Callable[[str], None] | None = None) -> dict[s
     start = time.monotonic()
     try:
         if not point.folder.is_relative_to(runner.OUTPUTS):
-            raise runner.LabError(
-                f"This worker writes to {runner.OUTPUTS}, not to {point.folder}: set NSR_ROOT and NSR_OUTPUTS for it."
-            )
+            where = f"{runner.OUTPUTS}, not to {point.folder}: set NSR_ROOT and NSR_OUTPUTS for it"
+            raise LabError(f"This worker writes to {where}.")
         metrics = runner.run(point.notebook, point.scale, point.chosen, tell=tell)
     except Exception as error:  # whatever it is, the other points go on
         return _failure(error, time.monotonic() - start)
-    return {key: metrics[key] for key in ("status", "seconds", "results")} | {
-        "error": metrics["error"].split("\n")[0]
-    }
+    kept = {key: metrics[key] for key in ("status", "seconds", "results")}
+    return kept | {"error": metrics["error"].split("\n")[0]}
 
 
 def _failure(error: BaseException, seconds: float) -> dict[str, Any]:
@@ -272,11 +242,9 @@ def _failure(error: BaseException, seconds: float) -> dict[str, Any]:
 
 def _finished(points: Sequence[Point]) -> dict[Path, dict[str, Any]]:
     """The outcomes of those points that need no run."""
-    return {
-        point.folder: run_records.metrics_of(point.folder)
-        for point in points
-        if runner.up_to_date(point.folder, runner.fingerprint(runner.find(point.notebook), point.parameters))
-    }
+    state = lambda point: runner.fingerprint(runner.find(point.notebook), point.parameters)
+    done = [point.folder for point in points if runner.up_to_date(point.folder, state(point))]
+    return {folder: run_records.metrics_of(folder) for folder in done}
 
 
 def _run(
@@ -304,13 +272,11 @@ def _run(
                     outcome = _failure(error, 0.0) if error else future.result()
                     future.release()  # or Dask would want it again if the worker that keeps it died
                     yield waiting.pop(future), outcome
-                tell(
-                    f"{len(points) - len(waiting)} of {len(points)} points done, {len(client.nthreads())} workers"
-                )
+                ready = f"{len(points) - len(waiting)} of {len(points)} points done"
+                tell(f"{ready}, {len(client.nthreads())} workers")
         except (CancelledError, OSError) as error:
-            raise runner.LabError(
-                "The Dask scheduler went away. Finished points are kept: run the same command again."
-            ) from error
+            kept = "Finished points are kept: run the same command again."
+            raise LabError(f"The Dask scheduler went away. {kept}") from error
 
 
 @contextlib.contextmanager
@@ -328,13 +294,11 @@ def _client(workers: int | None, scheduler: str | None) -> Iterator["Client"]:
         try:
             client = Client(scheduler, timeout=20)
         except (OSError, ValueError) as error:
-            raise runner.LabError(
-                f"No Dask scheduler answers at {scheduler}. Start one, or use --workers N."
-            ) from error
+            other = "Start one, or use --workers N."
+            raise LabError(f"No Dask scheduler answers at {scheduler}. {other}") from error
         except TypeError as error:  # tls:// without certificates
-            raise runner.LabError(
-                f"{scheduler} asks for certificates, and Dask's configuration (distributed.comm.tls) names none."
-            ) from error
+            none = "and Dask's configuration (distributed.comm.tls) names none"
+            raise LabError(f"{scheduler} asks for certificates, {none}.") from error
         with client:
             yield client
         return
@@ -391,9 +355,8 @@ def gather(
 
     parameters = points[0].parameters | plan["grid"]
     seconds = sum(outcome["seconds"] for outcome in outcomes)  # of computing, whenever it was
-    record = run_records.new_record(
-        parameters, points[0].chosen.get("seed") if "seed" not in plan["grid"] else None, seconds
-    )
+    seed = None if "seed" in plan["grid"] else points[0].chosen.get("seed")
+    record = run_records.new_record(parameters, seed, seconds)
     record |= {"sweep": plan["name"], "notebook": plan["notebook"], "points": len(points)}
     stem = runner.OUTPUTS / points[0].scale / "sweeps" / plan["name"]
 
@@ -415,9 +378,8 @@ def gather(
                 Path(old).unlink(missing_ok=True)
         return [result_tables.write_table(table, path, record) for path, table in tables.items()]
     except (OSError, ValueError) as error:
-        raise runner.LabError(
-            f"Cannot gather the tables of {plan['name']} in {runner.short(stem.parent)} ({error})."
-        ) from error
+        where = f"{plan['name']} in {short(stem.parent)}"
+        raise LabError(f"Cannot gather the tables of {where} ({error}).") from error
 
 
 def _beside(left: "pd.DataFrame", right: "pd.DataFrame") -> "pd.DataFrame":

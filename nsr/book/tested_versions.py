@@ -1,7 +1,5 @@
 """The versions this project was tested with, constraints.txt, beside those that are installed here."""
 
-from __future__ import annotations
-
 import re
 from importlib import metadata
 
@@ -13,26 +11,17 @@ MOST = 6  # packages named in a message
 def tested() -> dict[str, str]:
     """Package → version, as constraints.txt pins it; empty where there is no such file."""
     path = ROOT / "constraints.txt"
-    return (
-        dict(re.findall(r"^([\w.-]+)==(\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE))
-        if path.exists()
-        else {}
-    )
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return dict(re.findall(r"^([\w.-]+)==(\S+)$", text, re.MULTILINE))
 
 
 def different() -> list[str]:
     """The installed packages whose version is another one than the tested, in words."""
-    installed = {
-        found.name.lower().replace("_", "-"): found.version.split("+")[0]
-        for found in reversed(list(metadata.distributions()))
-        if found.name
-    }
-    pairs = (
-        (name, installed.get(name.lower().replace("_", "-")), version) for name, version in tested().items()
-    )
-    return [
-        f"{name} {here} (tested: {version})" for name, here, version in pairs if here not in (None, version)
-    ]
+    plain = lambda name: name.lower().replace("_", "-")
+    there = [found for found in reversed(list(metadata.distributions())) if found.name]
+    installed = {plain(found.name): found.version.split("+")[0] for found in there}
+    pairs = [(name, installed.get(plain(name)), version) for name, version in tested().items()]
+    return [f"{name} {here} (tested: {known})" for name, here, known in pairs if here not in (None, known)]
 
 
 def advice() -> str:

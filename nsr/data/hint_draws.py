@@ -6,8 +6,6 @@ How much is told follows NSRwH's code: positives and negatives have a budget of 
 expression's length.
 """
 
-from __future__ import annotations
-
 import bisect
 import itertools
 from collections.abc import Callable, Iterable, Sequence
@@ -85,10 +83,8 @@ def _draw_positives(
     for i, tree in enumerate(subtrees(prefix)):
         if i and len(tree) > 1:
             places.setdefault(tree, i)
-    budget = _budget(rng, prefix, recipe)
-    chosen = _draw_trees(
-        rng, list(places), lambda tree: 1.0, budget, lambda pick, tree: tree in subtrees(pick)
-    )
+    budget, implies = _budget(rng, prefix, recipe), lambda pick, tree: tree in subtrees(pick)
+    chosen = _draw_trees(rng, list(places), lambda tree: 1.0, budget, implies)
     hints = []
     for tree in chosen:
         values: tuple[float | None, ...] = ()
@@ -109,10 +105,8 @@ def _draw_negatives(
     pool = [tree for i in rng.integers(len(others), size=recipe.sources) for tree in structures(others[i])]
     known_only = [tree for tree in dict.fromkeys(pool) if all(t in known for t in tree if t[0] == "x")]
     absent = [tree for tree in known_only if tree not in inside]
-    budget = _budget(rng, prefix, recipe)
-    chosen = _draw_trees(
-        rng, absent, lambda tree: len(tree) ** -2.0, budget, lambda pick, tree: pick in subtrees(tree)
-    )
+    budget, implies = _budget(rng, prefix, recipe), lambda pick, tree: pick in subtrees(tree)
+    chosen = _draw_trees(rng, absent, lambda tree: len(tree) ** -2.0, budget, implies)
     return [Negative(tree) for tree in chosen]
 
 
@@ -121,11 +115,7 @@ def _budget(rng: np.random.Generator, prefix: Prefix, recipe: HintRecipe) -> int
 
 
 def _draw_trees(
-    rng: np.random.Generator,
-    trees: list[Prefix],
-    weight: Callable[[Prefix], float],
-    budget: int,
-    implies: Callable[[Prefix, Prefix], bool],
+    rng: np.random.Generator, trees: list[Prefix], weight: Callable, budget: int, implies: Callable
 ) -> list[Prefix]:
     """Draw among the trees that still fit into the budget of tokens; what another one implies says nothing
     new and is given back."""

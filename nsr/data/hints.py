@@ -84,9 +84,8 @@ class Symmetry:
     def __post_init__(self) -> None:
         pair = (self.first, self.second)
         if self.first == self.second or any(v not in VARIABLES for v in pair):
-            raise HintError(
-                f"symmetry between {self.first!r} and {self.second!r}: name two different variables of x1 … x{len(VARIABLES)}"
-            )
+            wanted = f"name two different variables of x1 … x{len(VARIABLES)}"
+            raise HintError(f"symmetry between {self.first!r} and {self.second!r}: {wanted}")
         for name, value in zip(("first", "second"), sorted(pair, key=VARIABLES.index)):
             object.__setattr__(self, name, value)
 
@@ -95,10 +94,8 @@ class Symmetry:
 
     def true_of(self, prefix: Prefix, constants: tuple[float, ...] = ()) -> bool:
         """A variable that does not occur is symmetric to another one that does not, and to no other."""
-        found = symmetries(prefix, constants).get(
-            (self.first, self.second), self.first not in prefix and self.second not in prefix
-        )
-        return found == self.holds
+        neither = self.first not in prefix and self.second not in prefix
+        return symmetries(prefix, constants).get((self.first, self.second), neither) == self.holds
 
     def __str__(self) -> str:
         return f"{self.first} and {self.second} {'can' if self.holds else 'cannot'} change places"
@@ -122,9 +119,8 @@ class Positive:
     def __post_init__(self) -> None:
         n = _checked(self.tree, "positive").count(CONSTANT)
         if self.values and len(self.values) != n:
-            raise HintError(
-                f"the positive {' '.join(self.tree)} has {n} constants, but {len(self.values)} values"
-            )
+            both = f"{n} constants, but {len(self.values)} values"
+            raise HintError(f"the positive {' '.join(self.tree)} has {both}")
         known = tuple(None if v is None else rounded(v) for v in self.values)
         object.__setattr__(self, "values", known if any(v is not None for v in known) else ())
 
@@ -154,9 +150,8 @@ class Negative:
 
     def __post_init__(self) -> None:
         if CONSTANT in _checked(self.tree, "negative"):
-            raise HintError(
-                f"the negative {' '.join(self.tree)} has a constant; negatives speak of structure only: leave it out"
-            )
+            only = "negatives speak of structure only: leave it out"
+            raise HintError(f"the negative {' '.join(self.tree)} has a constant; {only}")
 
     def words(self) -> tuple[str, ...]:
         return (EXCLUDES, *self.tree, EXCLUDED)
@@ -209,11 +204,8 @@ def structures(prefix: Prefix) -> tuple[Prefix, ...]:
 @lru_cache(maxsize=32)
 def hint_words(vocabulary: Vocabulary) -> tuple[str, ...]:
     """All words of hints about a vocabulary's expressions in the order of their ids; <pad> is 0."""
-    pairs = [
-        Symmetry(a, b, holds).words()[0]
-        for holds in (True, False)
-        for a, b in itertools.combinations(vocabulary.variables, 2)
-    ]
+    couples = list(itertools.combinations(vocabulary.variables, 2))
+    pairs = [Symmetry(a, b, holds).words()[0] for holds in (True, False) for a, b in couples]
     lengths = [f"length={n}" for n in range(1, LONGEST + 1)]
     marks = PAD, BEGIN, FINISH, INCLUDES, INCLUDED, EXCLUDES, EXCLUDED
     values = [f"≈{v:g}" for v in VALUES]
@@ -247,10 +239,8 @@ def encode(hints: Iterable[Hint], vocabulary: Vocabulary) -> tuple[int, ...]:
         words = hint.words()
         unknown = [word for word in words if word not in ids]
         if unknown:
-            raise HintError(
-                f"{unknown[0]!r} in the hint {' '.join(words)} is no word of a network for {vocabulary.name} "
-                f"with {vocabulary.n_variables} variables"
-            )
+            network = f"a network for {vocabulary.name} with {vocabulary.n_variables} variables"
+            raise HintError(f"{unknown[0]!r} in the hint {' '.join(words)} is no word of {network}")
         out += words
     return tuple(ids[word] for word in (*out, FINISH))
 

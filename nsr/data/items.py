@@ -76,14 +76,13 @@ def _compiled(templates: Sequence[Template], vocabulary: Vocabulary) -> _Program
     def offsets(lists: Iterable[Sequence], kind: type) -> np.ndarray:
         return np.cumsum([0, *(len(values) for values in lists)]).astype(kind)
 
+    numbered = zip(saturated, first_group)
+    guards = ([g + first if g >= 0 else ALWAYS for g in s.guards] for s, first in numbered)
     return _Programs(
         token_at=offsets(ids, np.int64),
         token_id=flat(ids, np.uint8),
         token_opcode=flat(([OPCODES[t] for t in s.tokens] for s in saturated), np.uint8),
-        token_guard=flat(
-            ([g + first if g >= 0 else ALWAYS for g in s.guards] for s, first in zip(saturated, first_group)),
-            np.int32,
-        ),
+        token_guard=flat(guards, np.int32),
         group_at=offsets(groups, np.int32),
         group_place=flat(([place for place, _ in g] for g in groups), np.uint8),
         group_sign=flat(([sign for _, sign in g] for g in groups), np.int8),
@@ -103,14 +102,10 @@ def _joined(parts: list[_Programs]) -> _Programs:
         return np.cumsum([0, *sizes])[:-1]
 
     groups = before(len(at) - 1 for at in arrays["group_at"]).astype(np.int32)
-    arrays["token_guard"] = [
-        np.where(guard == ALWAYS, guard, guard + shift) for guard, shift in zip(arrays["token_guard"], groups)
-    ]
-    for name, counted in (
-        ("token_at", "token_id"),
-        ("place_at", "place_additive"),
-        ("group_at", "group_place"),
-    ):
+    guards = zip(arrays["token_guard"], groups)
+    arrays["token_guard"] = [np.where(guard == ALWAYS, guard, guard + shift) for guard, shift in guards]
+    pointers = {"token_at": "token_id", "place_at": "place_additive", "group_at": "group_place"}
+    for name, counted in pointers.items():
         shifts = before(map(len, arrays[counted]))
         moved = [at[1:] + at.dtype.type(shift) for at, shift in zip(arrays[name], shifts)]
         arrays[name] = [arrays[name][0][:1], *moved]
@@ -230,15 +225,10 @@ def sample_items(
     """
     B, D = n_items if templates is None else len(templates), bank.vocabulary.n_variables
     chosen = np.asarray(rng.integers(len(bank), size=B) if templates is None else templates, np.int64)
-    most_constants = max(1, min(recipe.max_constants, bank.max_places))
-    drawn = _Drawn(
-        ids=np.zeros((B, bank.max_tokens), np.int16),
-        lengths=np.zeros(B, np.int64),
-        constants=np.full((B, most_constants), np.nan),
-        supports=np.zeros((B, D, 2)),
-        X=np.zeros((B, D, n_points)),
-        y=np.zeros((B, n_points)),
-    )
+    constants = np.full((B, max(1, min(recipe.max_constants, bank.max_places))), np.nan)
+    ids, lengths = np.zeros((B, bank.max_tokens), np.int16), np.zeros(B, np.int64)
+    points = np.zeros((B, D, 2)), np.zeros((B, D, n_points)), np.zeros((B, n_points))
+    drawn = _Drawn(ids, lengths, constants, *points)
     numbers = ItemRecipe(*map(float, recipe))  # all of one type, whoever wrote 1 for 1.0: compiled once
     rounds = 0
     pending = np.arange(B)
@@ -246,23 +236,13 @@ def sample_items(
         valid = _draw(rng, pending, chosen, bank.programs, numbers, tries, drawn)
         pending = pending[~valid]
         if len(pending) and (templates is not None and not replace or rounds > 100):
-            raise ValueError(
-                f"no valid points for template {bank[chosen[pending[0]]]} in {tries} tries: "
-                f"its values are undefined or beyond ±{recipe.y_limit:g} almost everywhere"
-            )
+            why = f"its values are undefined or beyond ±{recipe.y_limit:g} almost everywhere"
+            template = bank[chosen[pending[0]]]
+            raise ValueError(f"no valid points for template {template} in {tries} tries: {why}")
         chosen[pending] = rng.integers(len(bank), size=len(pending))
         rounds += 1
-    longest = int(drawn.lengths.max())
-    return Items(
-        bank.vocabulary,
-        chosen,
-        drawn.ids[:, :longest],
-        drawn.lengths,
-        drawn.constants,
-        drawn.supports,
-        drawn.X.transpose(0, 2, 1),
-        drawn.y,
-    )
+    written = drawn._replace(ids=ids[:, : lengths.max()], X=drawn.X.transpose(0, 2, 1))
+    return Items(bank.vocabulary, chosen, *written)
 
 
 # ------------------------------------------------------------------------------------------------------- compiled
@@ -297,19 +277,10 @@ def _draw(rng, rows, chosen, programs, recipe, tries, drawn):
             drawn.lengths[row] = length
             drawn.constants[row, :] = np.nan
             drawn.constants[row, :k] = values[:k]
+            program, out = opcodes[:length], (drawn.supports[row], drawn.X[row], drawn.y[row])
             for _ in range(int(recipe.attempts)):
-                valid[r] = _draw_points(
-                    rng,
-                    opcodes[:length],
-                    values[:k],
-                    programs.has_variable[t],
-                    recipe,
-                    drawn.supports[row],
-                    drawn.X[row],
-                    drawn.y[row],
-                    stack,
-                    block,
-                )
+                used = programs.has_variable[t]
+                valid[r] = _draw_points(rng, program, values[:k], used, recipe, *out, stack, block)
                 if valid[r]:
                     break
             if valid[r]:

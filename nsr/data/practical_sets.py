@@ -5,8 +5,6 @@ generator (or read from NSRwH's CSV by path), black-box data are read from a fol
 cache, which the pmlb package fills for who has a network.
 """
 
-from __future__ import annotations
-
 import csv
 import importlib
 import io
@@ -14,37 +12,29 @@ import itertools
 import os
 import re
 import zlib
-from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
-from nsr.book.foreign_files import Kind, need, parse_json, read_bytes
+from nsr.book.foreign_files import Kind, need, parse_json, read_bytes, read_lines
 from nsr.book.run_records import OUTPUTS, ROOT, short
 from nsr.book.spelling import refuse_unknown
 from nsr.data.laws import equations
 from nsr.data.problems import HALF_MAX, Problem, ProblemError, noisy
-from nsr.data.templates import TreeRecipe, template_stream
+from nsr.data.templates import TreeRecipe, distinct, template_stream
 from nsr.formulas.expressions import FULL, Prefix, variables
 from nsr.formulas.parsing import parse
 from nsr.numbers import random_streams
 from nsr.numbers.evaluation import evaluate
 
+Listed = tuple[Prefix, tuple[float, ...], tuple[tuple[float, float], ...]]  # with its constants and ranges
+
 SETS = ("feynman", "only_five_variables_nc", "black_box")
 TESTSETS, PMLB = "testsets", "pmlb"
 DATA = Kind("a set of data", ProblemError)
-BLACK_BOX = tuple(
-    """
-    1027_ESL 1029_LEV 1030_ERA 1096_FacultySalaries 192_vineyard 210_cloud 228_elusage
-    485_analcatdata_vehicle 519_vinnie 523_analcatdata_neavote 529_pollen 556_analcatdata_apnea2
-    557_analcatdata_apnea1 579_fri_c0_250_5 594_fri_c2_100_5 596_fri_c2_250_5 597_fri_c2_500_5
-    599_fri_c2_1000_5 601_fri_c1_250_5 609_fri_c0_1000_5 611_fri_c3_100_5 612_fri_c1_1000_5 613_fri_c3_250_5
-    617_fri_c3_500_5 624_fri_c0_100_5 628_fri_c3_1000_5 631_fri_c1_500_5 649_fri_c0_500_5 656_fri_c1_100_5
-    663_rabe_266 678_visualizing_environmental 687_sleuth_ex1605 690_visualizing_galaxy 712_chscase_geyser1
-    banana
-    """.split()
-)  # the last one, the paper's 35th, has two classes, ±1, treated as numbers
+# The last one, the paper's 35th, has two classes, ±1, treated as numbers.
+BLACK_BOX = tuple(read_lines(Path(__file__).with_name("black_box.txt"), DATA))
 TEST_SHARE = 0.25  # of the rows of black-box data, as in SRBench
 
 
@@ -56,9 +46,9 @@ def folder_of(kind: str) -> Path:
     folder = next((place for place in places if place.is_dir()), None)
     if folder is None:
         fetched = "; or pip install pmlb, which fetches them as they are asked for" if kind == PMLB else ""
+        where = f"Set the environment variable NSR_{kind.upper()} to where they are{fetched}."
         raise FileNotFoundError(
-            f"There is no folder {' or '.join(map(short, places))} with the data. "
-            f"Set the environment variable NSR_{kind.upper()} to where they are{fetched}."
+            f"There is no folder {' or '.join(map(short, places))} with the data. {where}"
         )
     return folder
 
@@ -83,13 +73,11 @@ def practical_set(
     if name == "feynman":
         makers = [(e.lecture, lambda rng, e=e: e.problem(rng, n_points, n_fresh, noise)) for e in equations()]
     elif name == "black_box":
-        makers = [(n, lambda rng, n=n: black_box_problem(n, rng, noise, path)) for n in BLACK_BOX]
+        makers = [(n, partial(black_box_problem, n, noise=noise, folder=path)) for n in BLACK_BOX]
     else:
         rows = _listed(Path(path)) if path else _five_variable_templates(100, seed)
-        makers = [
-            (str(i), lambda rng, i=i, row=row: _sampled(f"five-{i}", *row, rng, n_points, n_fresh, noise))
-            for i, row in enumerate(rows)
-        ]
+        sampled = lambda i, rng: _sampled(f"five-{i}", rows[i], rng, n_points, n_fresh, noise)
+        makers = [(str(i), partial(sampled, i)) for i in range(len(rows))]
     n = len(makers) if limit is None else min(limit, len(makers))
     chosen = [round(i * len(makers) / n) for i in range(n)]
     return [makers[i][1](_stream(name, makers[i][0], seed)) for i in chosen]
@@ -97,32 +85,22 @@ def practical_set(
 
 def _stream(test_set: str, problem: str, seed: int) -> np.random.Generator:
     """Random numbers of one problem alone, so that a part of a set is the same as in the whole."""
-    return np.random.default_rng(
-        [random_streams.PRACTICAL_SETS, SETS.index(test_set), zlib.crc32(problem.encode()), seed]
-    )
+    own = zlib.crc32(problem.encode())
+    return np.random.default_rng([random_streams.PRACTICAL_SETS, SETS.index(test_set), own, seed])
 
 
 @lru_cache(maxsize=4)  # one draw in two hundred has five variables
-def _five_variable_templates(
-    n: int, seed: int, recipe: TreeRecipe = TreeRecipe(FULL, 3, 6)
-) -> list[tuple[Prefix, tuple, tuple]]:
+def _five_variable_templates(n: int, seed: int) -> list[Listed]:
     """n different templates of p_E with exactly five variables, no constants, on (−10, 10), that have values
     there."""
-    templates: dict[Prefix, None] = {}
-    check = np.random.default_rng([random_streams.PRACTICAL_SETS, seed]).uniform(-10, 10, (2000, 5))
-    for template in template_stream(recipe, random_streams.PRACTICAL_SETS + seed):
-        if (
-            template not in templates
-            and len(variables(template)) == 5
-            and np.mean(np.abs(evaluate(template, check)) < HALF_MAX) > 0.02
-        ):
-            templates[template] = None
-            if len(templates) == n:
-                break
-    return [(template, (), ((-10.0, 10.0),) * 5) for template in templates]
+    X = np.random.default_rng([random_streams.PRACTICAL_SETS, seed]).uniform(-10, 10, (2000, 5))
+    stream = template_stream(TreeRecipe(FULL, 3, 6), random_streams.PRACTICAL_SETS + seed)
+    wide = (template for template in distinct(stream) if len(variables(template)) == 5)
+    defined = (t for t in wide if np.mean(np.abs(evaluate(t, X)) < HALF_MAX) > 0.02)
+    return [(template, (), ((-10.0, 10.0),) * 5) for template in itertools.islice(defined, n)]
 
 
-def _listed(path: Path, n: int = 100) -> list[tuple[Prefix, tuple, tuple]]:
+def _listed(path: Path, n: int = 100) -> list[Listed]:
     """The first n rows of a CSV in NSRwH's layout: prefix, constants and support of each."""
     rows, raw = [], read_bytes(path, DATA)
     with DATA.of(path):
@@ -139,17 +117,11 @@ def _listed(path: Path, n: int = 100) -> list[tuple[Prefix, tuple, tuple]]:
 
 
 def _sampled(
-    name: str,
-    prefix: Prefix,
-    constants: Sequence[float],
-    support: Sequence[tuple[float, float]],
-    rng: np.random.Generator,
-    n_points: int,
-    n_fresh: int,
-    noise: float,
+    name: str, row: Listed, rng: np.random.Generator, n_points: int, n_fresh: int, noise: float
 ) -> Problem:
     """Points of an expression that may be defined in a small part of its support only: drawn until there are
     enough."""
+    prefix, constants, support = row
     wanted, D = n_points + n_fresh, len(support)
     X, y = np.empty((0, D)), np.empty(0)
     for _ in range(200):
@@ -181,10 +153,8 @@ def black_box_data(name: str, folder: Path | str | None = None) -> tuple[np.ndar
         try:
             pmlb = importlib.import_module("pmlb")
         except ImportError:
-            raise FileNotFoundError(
-                f"{name} is not in {short(home)}. Set NSR_PMLB to a folder with pmlb's data, or pip install pmlb to "
-                "fetch them."
-            ) from None
+            fetched = "Set NSR_PMLB to a folder with pmlb's data, or pip install pmlb to fetch them."
+            raise FileNotFoundError(f"{name} is not in {short(home)}. {fetched}") from None
         table = pmlb.fetch_data(name, local_cache_dir=str(home))
     with DATA.of(path):
         need(table, target=pd.Series)

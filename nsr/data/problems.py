@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -46,29 +47,29 @@ class Problem:
     weights: np.ndarray | None = None  # (P,) of the points, above 0; None: all count the same
 
     def __post_init__(self) -> None:
-        where = f"problem {self.name!r}: " if self.name else ""
+        where, keep = f"problem {self.name!r}: " if self.name else "", partial(object.__setattr__, self)
         X, y = _checked(self.X, self.y, "X", "y", where)
-        object.__setattr__(self, "X", X)
-        object.__setattr__(self, "y", y)
+        keep("X", X)
+        keep("y", y)
         if (self.X_fresh is None) != (self.y_fresh is None):
             raise ProblemError(f"{where}X_fresh and y_fresh belong together; one of them is missing")
         if self.X_fresh is not None:
             X_fresh, y_fresh = _checked(self.X_fresh, self.y_fresh, "X_fresh", "y_fresh", where)
             if X_fresh.shape[1] != X.shape[1]:
                 raise ProblemError(f"{where}X has {X.shape[1]} columns, but X_fresh has {X_fresh.shape[1]}")
-            object.__setattr__(self, "X_fresh", X_fresh)
-            object.__setattr__(self, "y_fresh", y_fresh)
+            keep("X_fresh", X_fresh)
+            keep("y_fresh", y_fresh)
         if self.floor is None:
-            object.__setattr__(self, "floor", rounding_floor(y))
+            keep("floor", rounding_floor(y))
         if self.truth is not None:
-            object.__setattr__(self, "truth", check(self.truth))
+            keep("truth", check(self.truth))
         if self.weights is not None:
             weights = np.array(self.weights, np.float64)
             if weights.shape != y.shape or not (np.isfinite(weights) & (weights > 0)).all():
                 raise ProblemError(f"{where}weights are {len(y)} finite numbers above 0, one for each point")
             if X.shape[1] == len(VARIABLES):  # √w needs a column (nsr.numbers.weighting)
                 raise ProblemError(f"{where}weighted points have at most {len(VARIABLES) - 1} variables")
-            object.__setattr__(self, "weights", weights)
+            keep("weights", weights)
 
     def __repr__(self) -> str:
         P, D = self.X.shape
@@ -82,13 +83,9 @@ class Problem:
         self, rows: np.ndarray | slice = slice(None), n_columns: int | None = None, name: str | None = None
     ) -> Problem:
         """Some of the given points and the first columns."""
-        return Problem(
-            self.X[rows, :n_columns],
-            self.y[rows],
-            self.name if name is None else name,
-            floor=self.floor,
-            weights=None if self.weights is None else self.weights[rows],
-        )
+        weights = None if self.weights is None else self.weights[rows]
+        points, name = (self.X[rows, :n_columns], self.y[rows]), self.name if name is None else name
+        return Problem(*points, name, floor=self.floor, weights=weights)
 
     def stream(self, seed: int) -> np.random.Generator:
         """Random numbers that depend on the seed and on this problem alone, so that company never changes a
@@ -140,9 +137,8 @@ class Problem:
                 rest = (X[fresh], y[fresh]) if n_fresh else (None, None)
                 truth = tuple(prefix), tuple(float(c) for c in constants)
                 return cls(X[given], noisy(y[given], noise, rng), name, *truth, *rest)
-        raise ProblemError(
-            f"{name or 'the expression'} has too few finite values on its support to draw {wanted} points from"
-        )
+        few = f"too few finite values on its support to draw {wanted} points from"
+        raise ProblemError(f"{name or 'the expression'} has {few}")
 
 
 def noisy(y: np.ndarray, share: float, rng: np.random.Generator) -> np.ndarray:
@@ -193,19 +189,16 @@ def _checked(X, y, x_name: str, y_name: str, where: str) -> tuple[np.ndarray, np
     if X.shape[1] > len(VARIABLES):
         raise ProblemError(f"{where}{x_name} has {X.shape[1]} variables; at most {len(VARIABLES)} have names")
     if len(y) < 2:
-        raise ProblemError(
-            f"{where}{len(y)} point{'s' * (len(y) != 1)}; at least 2 are needed to tell expressions apart"
-        )
+        many = f"{len(y)} point{'s' * (len(y) != 1)}"
+        raise ProblemError(f"{where}{many}; at least 2 are needed to tell expressions apart")
     for name, array in ((x_name, X), (y_name, y)):
         bad = ~np.isfinite(array.reshape(len(array), -1))
         if bad.any():
             n, first = int(bad.sum()), int(np.flatnonzero(bad.any(1))[0]) + 1
             verb = "values that are" if n > 1 else "value that is"
-            raise ProblemError(
-                f"{where}{name} has {n} {verb} nan or infinite (first at point {first} of {len(array)})"
-            )
+            place = f"first at point {first} of {len(array)}"
+            raise ProblemError(f"{where}{name} has {n} {verb} nan or infinite ({place})")
     if np.ptp(y) == 0:
-        raise ProblemError(
-            f"{where}{y_name} is the constant {y[0]:g}; R² is undefined and there is nothing to search for"
-        )
+        why = "R² is undefined and there is nothing to search for"
+        raise ProblemError(f"{where}{y_name} is the constant {y[0]:g}; {why}")
     return X, y

@@ -73,12 +73,8 @@ class Units:
     @classmethod
     def of(cls, X: np.ndarray, y: np.ndarray) -> Units:
         """Units in which X (P, D) and y (P,) look like training data."""
-        columns = [unit(column) for column in np.asarray(X, float).T]
-        return cls(
-            tuple(s for s, _ in columns),
-            tuple(s for _, s in columns),
-            *unit(np.asarray(y, float), Y_RANGE, Y_WIDTH),
-        )
+        columns = zip(*(unit(column) for column in np.asarray(X, float).T))
+        return cls(*columns, *unit(np.asarray(y, float), Y_RANGE, Y_WIDTH))
 
     @classmethod
     def same(cls, n_columns: int) -> Units:
@@ -105,13 +101,9 @@ class Units:
         """The same problem in these units; a truth is not carried over, it would have other constants."""
         if self.trivial:
             return problem
-        fresh = (
-            {}
-            if problem.X_fresh is None
-            else {"X_fresh": self.x(problem.X_fresh), "y_fresh": self.y(problem.y_fresh)}
-        )
-        X, y = self.x(problem.X), self.y(problem.y)
-        return Problem(X, y, problem.name, **fresh, floor=problem.floor, weights=problem.weights)
+        there, same = problem.X_fresh is not None, {"floor": problem.floor, "weights": problem.weights}
+        fresh = {"X_fresh": self.x(problem.X_fresh), "y_fresh": self.y(problem.y_fresh)} if there else {}
+        return Problem(self.x(problem.X), self.y(problem.y), problem.name, **fresh, **same)
 
     def back(self, prefix: Prefix, constants: Constants) -> Valued:
         """A formula t = f(z) as y = g(x) in the user's units, with constants joined wherever they meet.

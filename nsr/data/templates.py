@@ -6,8 +6,6 @@ the highest so far), brought to canonical form.  Draws with repeated or cancelli
 variables, are rejected.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools
@@ -35,10 +33,9 @@ class TreeRecipe:
     max_operators: int = 5  # 6 in the published code ("depth 6" in the paper's text)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.min_operators <= self.max_operators <= 12:
-            raise ValueError(
-                f"operators from {self.min_operators} to {self.max_operators}: need 0 ≤ min ≤ max ≤ 12"
-            )
+        low, high = self.min_operators, self.max_operators
+        if not 0 <= low <= high <= 12:
+            raise ValueError(f"operators from {low} to {high}: need 0 ≤ min ≤ max ≤ 12")
 
 
 # -------------------------------------------------------------------------------------------------------------- p_Tree
@@ -109,17 +106,12 @@ def _tables(recipe: TreeRecipe) -> tuple:
     vocabulary = recipe.vocabulary
     tables = [tree_counts(recipe.max_operators).astype(np.float64)]
     for arity in (1, 2):
-        drawn = [
-            (vocabulary.ids[op], weight)
-            for op, weight in vocabulary.weights
-            if ARITY[op] == arity and weight > 0
-        ]
+        drawn = {op: weight for op, weight in vocabulary.weights if ARITY[op] == arity and weight > 0}
         if not drawn:
-            raise ValueError(
-                f"vocabulary {vocabulary.name} has no operator of {arity} argument(s) with a weight above 0"
-            )
-        weights = np.array([weight for _, weight in drawn], np.float64)
-        tables += [np.array([i for i, _ in drawn], np.int64), np.cumsum(weights / weights.sum())[:-1]]
+            none = f"no operator of {arity} argument(s) with a weight above 0"
+            raise ValueError(f"vocabulary {vocabulary.name} has {none}")
+        weights = np.array([*drawn.values()], np.float64)
+        tables += [np.array(vocabulary.encode(drawn)), np.cumsum(weights / weights.sum())[:-1]]
     return tuple(tables)
 
 
@@ -132,16 +124,9 @@ def raw_draws(n: int, recipe: TreeRecipe, rng: np.random.Generator) -> list[Pref
     vocabulary = recipe.vocabulary
     # A binary tree of k operators has 2k + 1 nodes.
     out = np.empty((n, 2 * recipe.max_operators + 2), np.int64)
-    _grow(
-        rng,
-        n,
-        recipe.min_operators,
-        recipe.max_operators,
-        *_tables(recipe),
-        vocabulary.ids["x1"],
-        vocabulary.n_variables,
-        out,
-    )
+    sizes = recipe.min_operators, recipe.max_operators
+    variables = vocabulary.ids["x1"], vocabulary.n_variables
+    _grow(rng, n, *sizes, *_tables(recipe), *variables, out)
     tokens = vocabulary.tokens
     return [tuple(tokens[i] for i in row if i >= 0) for row in out.tolist()]
 
@@ -246,17 +231,15 @@ def sample_templates(
     """
     recipe = TreeRecipe(vocabulary, min_operators, max_operators)
     found: dict[Template, None] = {}
-    stream = template_stream(recipe, seed, processes)
     since_new = 0
-    for template in stream:
-        since_new = 0 if template not in found else since_new + 1
-        found[template] = None
-        if len(found) >= n:
-            break
-        if since_new > 1000 + 50 * len(found):
-            raise ValueError(
-                f"only {len(found)} different templates were found with {min_operators} to {max_operators} "
-                f"operators of {vocabulary.name}; {n} were asked for"
-            )
-    stream.close()
+    with contextlib.closing(template_stream(recipe, seed, processes)) as stream:
+        while len(found) < n:
+            template = next(stream)
+            since_new = 0 if template not in found else since_new + 1
+            found[template] = None
+            if since_new > 1000 + 50 * len(found):
+                kind = f"with {min_operators} to {max_operators} operators of {vocabulary.name}"
+                raise ValueError(
+                    f"only {len(found)} different templates were found {kind}; {n} were asked for"
+                )
     return list(found)

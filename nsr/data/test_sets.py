@@ -55,9 +55,8 @@ def test_templates(
     else:
         chosen = _matched(baseline, itertools.islice(fresh(), _SEARCHED // 4), seen)
     if len(chosen) < n:
-        raise ValueError(
-            f"only {len(chosen)} of {n} templates for {name!r} in {_SEARCHED} draws: the training set covers p_E"
-        )
+        found = f"only {len(chosen)} of {n} templates for {name!r} in {_SEARCHED} draws"
+        raise ValueError(f"{found}: the training set covers p_E")
     return chosen
 
 
@@ -91,29 +90,15 @@ def test_set(
     """n problems of a test set, made the way training items are: constants, supports, n_points given and
     n_fresh to report on. With `replace`, a template that has values almost nowhere gives way to another of the
     set."""
-    templates = test_templates(name, training, n, seed, recipe)
+    bank = TemplateBank(test_templates(name, training, n, seed, recipe), recipe.vocabulary)
     rng = np.random.default_rng([random_streams.TEST_SETS, seed, TEST_SETS.index(name)])
-    drawn = sample_items(
-        TemplateBank(templates, recipe.vocabulary),
-        rng,
-        n_points=n_points + n_fresh,
-        recipe=items,
-        templates=range(n),
-        tries=200,
-        replace=replace,
-    )
-    return [
-        Problem(
-            drawn.X[i, :n_points],
-            drawn.y[i, :n_points],
-            name=f"{name}-{seed}-{i}",
-            truth=drawn.prefix(i),
-            truth_constants=drawn.values(i),
-            X_fresh=drawn.X[i, n_points:],
-            y_fresh=drawn.y[i, n_points:],
-        )
-        for i in range(n)
-    ]
+    drawn = sample_items(bank, rng, None, n_points + n_fresh, items, range(n), tries=200, replace=replace)
+    problems = []
+    for i in range(n):
+        given, fresh = ((drawn.X[i, part], drawn.y[i, part]) for part in np.s_[:n_points, n_points:])
+        truth = drawn.prefix(i), drawn.values(i)
+        problems.append(Problem(*given, f"{name}-{seed}-{i}", *truth, *fresh))
+    return problems
 
 
 test_templates.__test__ = test_set.__test__ = False  # pytest collects functions by this prefix

@@ -8,7 +8,7 @@ from nsr.doors import door
 
 __getattr__, __dir__, __all__ = door(
     __name__,
-    {
+    **{
         "novelty": "ACCURATE SENSES THRESHOLDS TrainingSet accuracy_curve breakdown degenerate flagged novelty_table outside_language",
         "statistics": "Interval holm mcnemar mean paired_difference wilson",
         "verdicts": "MARGIN MISSING together verdict_on_claim verdict_on_difference",

@@ -46,6 +46,7 @@ from nsr.network.tiny_networks import tiny_network
 from nsr.numbers.fitting import Method
 from nsr.search.engine import Budget, Strategy, solve_all
 from nsr.search.result import Result
+from nsr.search.warming import rehearse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -310,7 +311,8 @@ def _lines(
         return measure_skeletons(trained, row)
     if row.test_set in PRACTICAL_SETS:
         return measure_practical(trained, row, row.label)
-    _compile(row, trained)
+    one = lambda: problems_of(trained, row.test_set, n_problems=1, n_points=20)
+    rehearse(one, row.strategy, trained, row.fit)
     columns = {name: getattr(row if name == "protocol" else row.strategy, name) for name in row.show}
     columns |= {} if row.step is None else {"step": row.step}
     table = measure(
@@ -328,18 +330,6 @@ def _lines(
         **columns,
     )
     return table.assign(noise=row.noise) if row.noise else table
-
-
-_compiled: set[tuple[str, str]] = set()
-
-
-def _compile(row: Row, trained: Trained) -> None:
-    """What is compiled at its first use is compiled before a clock runs: by a small search of each strategy
-    and fit."""
-    if (row.strategy.name, row.fit) not in _compiled:
-        _compiled.add((row.strategy.name, row.fit))
-        one = problems_of(trained, row.test_set, n_problems=1, n_points=20)
-        solve_all(one, row.strategy, trained, budget=Budget(candidates=20), fit=row.fit)
 
 
 def snapshot_steps(

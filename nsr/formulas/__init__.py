@@ -10,16 +10,14 @@ from nsr.doors import door
 
 __getattr__, __dir__, __all__ = door(
     __name__,
-    {
-        "expressions": "ARITY CONSTANT END FULL SIMPLIFIED START TRANSFORMER4SR ExpressionError Vocabulary arity complexity depth is_valid spans subtrees variables",
-        "parsing": "parse",
-        "notation": "from_sympy to_infix to_latex to_sympy",
-        "normal_form": "strip",
-        "equivalence": "canonical family is_reduced template_of",
-        "constant_places": "saturate",
-        "editing": "edits operators_of template_if_allowed",
-        "distance": "changes nearest",
-        "skeletons": "bare to_skeleton",
-        "prefix_trees": "PrefixTree",
-    },
+    expressions="ARITY CONSTANT END FULL SIMPLIFIED START TRANSFORMER4SR ExpressionError Vocabulary arity complexity depth is_valid spans subtrees variables",
+    parsing="parse",
+    notation="from_sympy to_infix to_latex to_sympy",
+    normal_form="strip",
+    equivalence="canonical family is_reduced template_of",
+    constant_places="saturate",
+    editing="edits operators_of template_if_allowed",
+    distance="changes nearest",
+    skeletons="bare to_skeleton",
+    prefix_trees="PrefixTree",
 )

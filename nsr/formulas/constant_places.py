@@ -8,8 +8,6 @@ c·exp(a·x1 + b) the summand. These are *spare*. Drawing data uses all of them,
 better without (`family`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 

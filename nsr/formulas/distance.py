@@ -1,7 +1,5 @@
 """Distance between two formulas: the fewest tokens to insert, delete or replace on the way from one to the other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from nsr.formulas.expressions import Prefix

@@ -10,8 +10,6 @@
 All of them work on any prefix, with or without constants, over any operators.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -83,10 +81,7 @@ def last_leaf(prefix: Prefix, leaves: Iterable[Token]) -> list[Prefix]:
 
 def first_difference(a: Prefix, b: Prefix) -> int:
     """The first place where two token sequences differ."""
-    i, n = 0, min(len(a), len(b))
-    while i < n and a[i] == b[i]:
-        i += 1
-    return i
+    return next((i for i, (left, right) in enumerate(zip(a, b)) if left != right), min(len(a), len(b)))
 
 
 def _if_new(kind: str, old: Prefix, new: Prefix) -> Iterator[Edit]:

@@ -11,7 +11,7 @@ the C's appear.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -50,11 +50,9 @@ def at_token(prefix: Iterable[Token], position: int, message: str) -> Expression
     """An ExpressionError that shows the neighbourhood of a token (counted from 1)."""
     tokens = [str(token)[:20] for token in prefix]
     low, high = max(0, position - 4), min(len(tokens), position + 5)
-    shown = [f"▸{t}◂" if i == position else t for i, t in enumerate(tokens[low:high], low)]
-    dots = ("… " if low else "", " …" if high < len(tokens) else "")
-    return ExpressionError(
-        f"{message}, at token {position + 1} of {len(tokens)}: {dots[0]}{' '.join(shown)}{dots[1]}"
-    )
+    around = [f"▸{t}◂" if i == position else t for i, t in enumerate(tokens[low:high], low)]
+    shown = " ".join(["…"] * (low > 0) + around + ["…"] * (high < len(tokens)))
+    return ExpressionError(f"{message}, at token {position + 1} of {len(tokens)}: {shown}")
 
 
 # ---------------------------------------------------------------------------------------------------------- structure
@@ -69,10 +67,8 @@ def arity(token: Token) -> int:
     try:
         return _ARITY_OF_ALL[token]
     except (KeyError, TypeError):
-        raise ExpressionError(
-            f"unknown token {str(token)[:40]!r}; tokens are {', '.join(BINARY + UNARY)}, "
-            f"C and x1 … x{len(VARIABLES)}"
-        ) from None
+        known = f"{', '.join(BINARY + UNARY)}, C and x1 … x{len(VARIABLES)}"
+        raise ExpressionError(f"unknown token {str(token)[:40]!r}; tokens are {known}") from None
 
 
 def subtree_end(prefix: Prefix, start: int = 0) -> int:
@@ -103,9 +99,8 @@ def check(prefix: Iterable[Token]) -> Prefix:
     """The same prefix as a tuple if it is one complete expression, else an ExpressionError that says where it
     is not."""
     if isinstance(prefix, str):
-        raise ExpressionError(
-            f"expected a tuple of tokens, got the text {prefix[:40]!r}; parse(text) makes one"
-        )
+        text = f"the text {prefix[:40]!r}; parse(text) makes one"
+        raise ExpressionError(f"expected a tuple of tokens, got {text}")
     prefix = tuple(prefix)
     if not prefix:
         raise ExpressionError("empty expression")
@@ -330,16 +325,11 @@ class Vocabulary:
         ('add', 'x1', 'C')
         """
         prefix = tuple(prefix)
-        ids = self.ids
         for i, token in enumerate(prefix):
-            if token not in ids:
-                raise at_token(
-                    prefix,
-                    i,
-                    f"token {str(token)[:40]!r} is not in the vocabulary {self.name} "
-                    f"with {self.n_variables} variables",
-                )
-        return [ids[token] for token in prefix]
+            if token not in self.ids:
+                where = f"the vocabulary {self.name} with {self.n_variables} variables"
+                raise at_token(prefix, i, f"token {str(token)[:40]!r} is not in {where}")
+        return [self.ids[token] for token in prefix]
 
     def decode(self, ids: Iterable[int]) -> Prefix:
         """The inverse of encode; it stops before the first END and skips START and padding."""
@@ -355,10 +345,6 @@ class Vocabulary:
             if token not in (PAD, START):
                 out.append(token)
         return tuple(out)
-
-    def leaves(self) -> Iterator[Token]:
-        yield CONSTANT
-        yield from self.variables
 
 
 def _weights(**weights: float) -> tuple[tuple[Token, float], ...]:

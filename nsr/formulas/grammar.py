@@ -1,22 +1,11 @@
 """The valid-prefix mask: which tokens may follow, by counting the arguments that are still open."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import torch
 from torch import Tensor
 
-from nsr.formulas.expressions import (
-    ARITY,
-    CONSTANT,
-    END,
-    SPECIAL,
-    VARIABLES,
-    ExpressionError,
-    Prefix,
-    Vocabulary,
-)
+from nsr.formulas.expressions import ARITY, END, SPECIAL, VARIABLES, Prefix, Vocabulary, arity
 
 
 @lru_cache(maxsize=64)
@@ -25,10 +14,8 @@ def token_tables(vocabulary: Vocabulary) -> tuple[Tensor, Tensor, Tensor]:
     none)."""
     arities = torch.tensor([ARITY.get(token, 0) for token in vocabulary.tokens])
     body = torch.tensor([token not in SPECIAL for token in vocabulary.tokens])
-    variable = torch.tensor(
-        [VARIABLES.index(token) + 1 if token in VARIABLES else 0 for token in vocabulary.tokens]
-    )
-    return arities, body, variable
+    number = {token: n for n, token in enumerate(VARIABLES, start=1)}
+    return arities, body, torch.tensor([number.get(token, 0) for token in vocabulary.tokens])
 
 
 def allowed(vocabulary: Vocabulary, needed: Tensor, room: Tensor, n_variables: Tensor) -> Tensor:
@@ -56,7 +43,5 @@ def open_arguments(prefix: Prefix) -> int:
     for token in prefix:
         if needed <= 0:
             return -1
-        if token not in ARITY and token != CONSTANT and token not in VARIABLES:
-            raise ExpressionError(f"token {str(token)[:40]!r} cannot stand in an expression")
-        needed += ARITY.get(token, 0) - 1
+        needed += arity(token) - 1
     return needed

@@ -57,10 +57,9 @@ def strip(prefix: Prefix) -> Prefix:
         if not args:
             return None if token == CONSTANT else (False, (token,))
         a, b = args[0], args[-1]
-        if len(args) == 1:
-            return a and (
-                (False, a[1]) if a[0] and token == "neg" else (a[0] and token in SIGN_PASSES, (token, *a[1]))
-            )
+        if len(args) == 1 and a:
+            undone = a[0] and token == "neg"
+            return (False, a[1]) if undone else (a[0] and token in SIGN_PASSES, (token, *a[1]))
         if b is None:
             return a
         if a is None:
@@ -81,9 +80,8 @@ def not_too_long(prefix: Prefix) -> Prefix:
     """The same prefix, unless it has so many tokens that its forms would fill the memory: a function inside a
     function inside a function … is written anew at each level."""
     if len(prefix) > MAX_TOKENS:
-        raise ExpressionError(
-            f"the expression has {len(prefix):,} tokens; at most {MAX_TOKENS:,} can be compared with others"
-        )
+        most = f"at most {MAX_TOKENS:,} can be compared with others"
+        raise ExpressionError(f"the expression has {len(prefix):,} tokens; {most}")
     return prefix
 
 

@@ -76,10 +76,8 @@ def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
             return text, "negative" if text.startswith("-") else token
         if len(args) == 2:
             (a, a_root), (b, b_root) = args
-            level, looser = (
-                (("add", "sub"), ()) if token in ("add", "sub") else (("mul", "div"), ("add", "sub"))
-            )
-            nests_right = token in ("add", "mul")
+            sums, products, nests_right = ("add", "sub"), ("mul", "div"), token in ("add", "mul")
+            level, looser = (sums, ()) if token in sums else (products, sums)
             if a_root.split()[0] in looser or (nests_right and a_root in (token, f"{token} led")):
                 a = f"({a})"
             if b_root.split()[0] in (*looser, *level) and not (nests_right and b_root == token):
@@ -222,11 +220,10 @@ def _from_node(sympy, node, done: dict) -> Valued:
             raise ExpressionError(f"the exponent {node.exp} is not a number")
         return power(done[node.base], float(node.exp))
     name = type(node).__name__
-    if name in _TEX_FUNCTION and len(node.args) == 1:
+    if name in FUNCTIONS and len(node.args) == 1:
         return join(name, done[node.args[0]])
-    raise ExpressionError(
-        f"{name} is not an operator here; operators are {', '.join([*_SYMBOL, *_TEX_FUNCTION, 'powers', 'sqrt'])}"
-    )
+    known = ", ".join([*_SYMBOL, *FUNCTIONS, "powers", "sqrt"])
+    raise ExpressionError(f"{name} is not an operator here; operators are {known}")
 
 
 def _product(sympy, factors: Sequence, done: dict) -> Valued:

@@ -29,9 +29,9 @@ MAX_LENGTH = 100_000  # characters, and tokens in all powers together: ((x1**999
 
 _ALIASES = {"ln": "log", "arcsin": "asin"}
 _NUMBERS = {"pi": math.pi, "e": math.e}
-_LEXER = re.compile(
-    r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)|(?P<op>\*\*|[-+*/^()])"
-)
+_WANTED = "an exponent must be a number; write exp(b*log(a)) for a**b"
+_NUMBER = r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+_LEXER = re.compile(rf"{_NUMBER}|(?P<name>[^\W\d]\w*)|(?P<op>\*\*|[-+*/^()])|(?P<other>\S)")
 
 
 def parse(text: str) -> Valued:
@@ -48,15 +48,11 @@ def parse(text: str) -> Valued:
         raise ExpressionError(f"parse reads text, got {type(text).__name__}")
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"the text has {len(text)} characters; at most {MAX_LENGTH} are read")
-    reader = _Reader(text)
-    prefix, values = reader.read()
-    if None in values:
-        if any(v is not None for v in values):
-            raise ExpressionError(
-                "numbers and the placeholder C cannot be mixed: give every constant a value or none"
-            )
-        values = ()
-    return prefix, values
+    prefix, values = _Reader(text).read()
+    if None in values and any(v is not None for v in values):
+        both = "numbers and the placeholder C cannot be mixed"
+        raise ExpressionError(f"{both}: give every constant a value or none")
+    return prefix, () if None in values else values
 
 
 class _Reader:
@@ -65,24 +61,17 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.i, self.in_powers = text, 0, 0
         self.lexemes: list[tuple[str, str, int]] = []
-        position = 0
-        while position < len(text):
-            if text[position].isspace():
-                position += 1
-                continue
-            match = _LEXER.match(text, position)
-            if match is None:
-                raise self.error(f"unexpected character {text[position]!r}", position)
-            self.lexemes.append((match.lastgroup or "", match.group(), position))
-            position = match.end()
+        for match in _LEXER.finditer(text):
+            if match.lastgroup == "other":
+                raise self.error(f"unexpected character {match.group()!r}", match.start())
+            self.lexemes.append((match.lastgroup, match.group(), match.start()))
         self.lexemes.append(("end", "", len(text)))
 
     def error(self, message: str, position: int) -> ExpressionError:
         low, high = max(0, position - 30), position + 30
         line = "".join(" " if c.isspace() else c for c in self.text[low:high])
-        return ExpressionError(
-            f"{message}, at character {position + 1}:\n    {line}\n    {' ' * (position - low)}^"
-        )
+        caret = " " * (position - low) + "^"
+        return ExpressionError(f"{message}, at character {position + 1}:\n    {line}\n    {caret}")
 
     def read(self) -> Valued:
         if len(self.lexemes) == 1:
@@ -102,9 +91,8 @@ class _Reader:
                 elif word in ("+", "-"):
                     frame.negative ^= word == "-"
                 else:
-                    raise self.error(
-                        "an operand is missing" if word in (")", "") else f"unexpected {word!r}", position
-                    )
+                    missing = word in (")", "")
+                    raise self.error("an operand is missing" if missing else f"unexpected {word!r}", position)
             elif word in ("+", "-", "*", "/"):
                 frame.operator(word)
             elif word == ")":
@@ -123,9 +111,8 @@ class _Reader:
     def number(self, word: str, position: int) -> float:
         value = float(word)
         if not math.isfinite(value):
-            raise self.error(
-                f"the constant {word[:20]}{'…' * (len(word) > 20)} is too large for a float", position
-            )
+            shown = word[:20] + "…" * (len(word) > 20)
+            raise self.error(f"the constant {shown} is too large for a float", position)
         return value
 
     def name(self, frames: list[_Frame], word: str, position: int) -> None:
@@ -145,11 +132,9 @@ class _Reader:
             self.i += 1
             self.open(frames, function, position)
         else:
-            hint = (
-                "a constant must be a finite number"
-                if word.lower() in ("nan", "inf", "infinity")
-                else f"names are x1 … x{len(VARIABLES)}, C, pi, e and {', '.join(UNARY)}"
-            )
+            hint = f"names are x1 … x{len(VARIABLES)}, C, pi, e and {', '.join(UNARY)}"
+            if word.lower() in ("nan", "inf", "infinity"):
+                hint = "a constant must be a finite number"
             raise self.error(f"unknown name {word[:30]!r} ({hint})", position)
 
     def open(self, frames: list[_Frame], function: str, position: int) -> None:
@@ -182,18 +167,14 @@ class _Reader:
         i += self.lexemes[i][1] in ("+", "-")
         kind, word, position = self.lexemes[i]
         if kind != "number":
-            raise self.error(
-                "an exponent must be a number; write exp(b*log(a)) for a**b", self.lexemes[self.i][2]
-            )
+            raise self.error(_WANTED, self.lexemes[self.i][2])
         value, i = sign * self.number(word, position), i + 1
         if bracket and self.lexemes[i][1] == "/" and self.lexemes[i + 1][0] == "number":
             below = self.number(*self.lexemes[i + 1][1:])
             value, i = (value / below if below else math.inf), i + 2
         if bracket:
             if self.lexemes[i][1] != ")":
-                raise self.error(
-                    "an exponent must be a number; write exp(b*log(a)) for a**b", self.lexemes[i][2]
-                )
+                raise self.error(_WANTED, self.lexemes[i][2])
             i += 1
         self.i = i
         return value

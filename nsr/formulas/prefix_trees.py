@@ -4,8 +4,6 @@ A network that writes token by token walks from the root of this tree to a leaf.
 the tree, the network has to write something that it never wrote in training: the *novel step*.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable

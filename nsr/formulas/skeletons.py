@@ -16,8 +16,6 @@ and cosines; it does not expand, divide polynomials, join logarithms or know tri
 factor −1 is written `neg`, without the constant that the published code adds to it.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import NamedTuple
@@ -240,9 +238,8 @@ class _Algebra:
 
     def write_sum(self, value: Value) -> Prefix:
         """The constant, then the terms in the order of their tokens, whatever their coefficients."""
-        parts = [
-            self.write_product(value.terms[factors], factors) for factors in sorted(value.terms, key=self.key)
-        ]
+        order = sorted(value.terms, key=self.key)
+        parts = [self.write_product(value.terms[factors], factors) for factors in order]
         return nest("add", [(CONSTANT,), *parts] if value.constant or not parts else parts)
 
     def key(self, factors: Factors) -> tuple[int, ...]:

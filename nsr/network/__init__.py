@@ -8,14 +8,12 @@ from nsr.doors import door
 
 __getattr__, __dir__, __all__ = door(
     __name__,
-    {
-        "model": "PUBLISHED Config Network half_bits",
-        "batches": "Prompts draw_prompt sequence",
-        "optimisers": "learning_rate make_optimisers",
-        "devices": "Objective",
-        "recipes": "read_settings",
-        "tiny_networks": "tiny_network",
-        "training": "greedy",
-        "checkpoints": "load",
-    },
+    model="PUBLISHED Config Network half_bits",
+    batches="Prompts draw_prompt sequence",
+    optimisers="learning_rate make_optimisers",
+    devices="Objective",
+    recipes="read_settings",
+    tiny_networks="tiny_network",
+    training="greedy",
+    checkpoints="load",
 )

@@ -7,11 +7,11 @@ order. Resuming a run needs no generator state.
 
 from __future__ import annotations
 
-import queue
-import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -88,12 +88,9 @@ class Batch:
     def to(self, device: torch.device) -> Batch:
         if device.type == "cpu":
             return self
-        moved = {
-            key: value.pin_memory().to(device, non_blocking=True)
-            for key in ("points", "tokens", "targets", "hints")
-            if (value := getattr(self, key)) is not None
-        }
-        return Batch(**{**self.__dict__, **moved})
+        tensors = {key: value for key, value in vars(self).items() if isinstance(value, Tensor)}
+        moved = {key: value.pin_memory().to(device, non_blocking=True) for key, value in tensors.items()}
+        return replace(self, **moved)
 
 
 def _padded(rows: Sequence[Sequence[int]], multiple: int = 1) -> np.ndarray:
@@ -125,10 +122,8 @@ class Stream:
         """The batches of one pool, in the order in which they are shown."""
         rng = np.random.Generator(np.random.PCG64([self.seed, number]))
         epochs = getattr(self.draw, "pool", None)  # a fixed set goes through its items in order
-        n_items = self.batch * self.pool
-        prefixes, points, *more = (
-            epochs(number, n_items) if epochs else self.draw(rng, n_items, self.points[1])
-        )
+        n_items, (fewest, most) = self.batch * self.pool, self.points
+        prefixes, points, *more = epochs(number, n_items) if epochs else self.draw(rng, n_items, most)
         ids = self.vocabulary.ids
         trees = [draw_prompt(rng, prefix, self.prompts) if self.prompts else [] for prefix in prefixes]
         for prefix, prompt in zip(prefixes, trees):  # a prompt that does not fit loses its last subtrees
@@ -141,12 +136,10 @@ class Stream:
         cuts = np.array_split(order, self.pool)
         batches = []
         for i in rng.permutation(self.pool):
-            n_points, every = int(rng.integers(self.points[0], self.points[1] + 1)), cuts[i]
-            hints = (
-                [self.hints(rng, prefixes[j], *(about[j] for about in more)) for j in every]
-                if self.hints
-                else None
-            )
+            n_points, every, hints = int(rng.integers(fewest, most + 1)), cuts[i], None
+            if self.hints:
+                told = [self.hints(rng, prefixes[j], *(about[j] for about in more)) for j in every]
+                hints = torch.from_numpy(_padded(told)[self.rank :: self.world])
             weight = float(sum(len(prefixes[j]) + 1 for j in every))
             mine = every[self.rank :: self.world]
             rows = _padded([[ids[token] for token in spelled[j]] for j in mine], self.pad_to)
@@ -154,16 +147,9 @@ class Stream:
             started = (tokens == ids[START]).cumsum(1) > 0
             tokens[tokens == ids[END]] = 0  # nothing follows END
             targets[~started] = 0
-            batches.append(
-                Batch(
-                    points=torch.from_numpy(points[mine, :n_points]),
-                    tokens=torch.from_numpy(tokens),
-                    targets=torch.from_numpy(targets),
-                    hints=torch.from_numpy(_padded(hints)[self.rank :: self.world]) if hints else None,
-                    weight=weight,
-                    shown=tuple(prefixes[j] for j in every),
-                )
-            )
+            shown = tuple(prefixes[j] for j in every)
+            arrays = map(torch.from_numpy, (points[mine, :n_points], tokens, targets))
+            batches.append(Batch(*arrays, hints, weight, shown))
         return batches
 
     def from_step(self, first: int, last: int) -> Iterator[Batch]:
@@ -189,11 +175,8 @@ def make_draw(settings: Settings, folder: Path | None = None) -> tuple[Sequence[
         items = sample_items(bank, rng, n_items, n_points, recipe)
         points = np.concatenate([items.X, items.y[..., None]], -1, dtype=np.float32)  # (B, P, D+1)
         # Only in this vocabulary are the constants of a target those of the item, in the same order.
-        constants = (
-            [[items.values(i) for i in range(n_items)]]
-            if d.hinted and d.vocabulary == SIMPLIFIED.name
-            else []
-        )
+        known = d.hinted and d.vocabulary == SIMPLIFIED.name
+        constants = [[items.values(i) for i in range(n_items)]] if known else []
         return items.targets(), points, *constants
 
     return bank, draw
@@ -211,9 +194,8 @@ def template_bank(settings: Settings, folder: Path | None = None) -> TemplateBan
     bank = lambda: TemplateBank(training_stream(d.draws, trees, d.template_seed), vocabulary)
     if folder is None or d.draws < SHARED:
         return bank()
-    sources = [
-        path for room in ("formulas", "numbers", "data") for path in sorted((PACKAGE / room).glob("*.py"))
-    ]
+    rooms = [PACKAGE / room for room in ("formulas", "numbers", "data")]
+    sources = [path for room in rooms for path in sorted(room.glob("*.py"))]
     name = digest(repr((trees, d.draws, d.template_seed)), *sources)
     place = made_once(folder / f"templates-{name}", lambda working: bank().save(working))
     return TemplateBank.mapped(place, vocabulary)
@@ -224,10 +206,8 @@ def make_hints(settings: Settings) -> Hints | None:
     d, vocabulary = settings.data, settings.vocabulary
     if not d.hinted:
         return None
-    room = settings.config().hint_positions
-    recipe = HintRecipe(
-        d.hint_complexity, d.hint_symmetry, d.hint_positives, d.hint_negatives, d.hint_values, room=room
-    )
+    kinds = d.hint_complexity, d.hint_symmetry, d.hint_positives, d.hint_negatives
+    recipe = HintRecipe(*kinds, d.hint_values, room=settings.config().hint_positions)
     others = random_templates(TreeRecipe(vocabulary, d.min_operators, d.max_operators))
 
     def hints(rng: np.random.Generator, prefix: Prefix, constants: tuple[float, ...] = ()) -> tuple[int, ...]:
@@ -242,41 +222,19 @@ class Background:
 
     def __init__(self, batches: Iterator[Batch], ahead: int = 12):
         self.waited = 0.0
-        self._ready: queue.Queue = queue.Queue(ahead)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._fill, args=(batches,), daemon=True, name="batches")
-        self._thread.start()
-
-    def _fill(self, batches: Iterator[Batch]) -> None:
-        item: object = None
-        try:
-            for item in batches:
-                if not self._put(item):
-                    return
-            self._put(None)
-        except BaseException as error:  # an error in the thread is raised where the batch is asked for
-            self._put(error)
-
-    def _put(self, item: object) -> bool:
-        while not self._stop.is_set():
-            try:
-                self._ready.put(item, timeout=0.2)
-                return True
-            except queue.Full:
-                pass
-        return False
+        self._thread = ThreadPoolExecutor(1, "batches")
+        self._next = lambda: self._thread.submit(next, batches, None)
+        self._ready = deque(self._next() for _ in range(ahead))
 
     def __iter__(self) -> Iterator[Batch]:
         while True:
             start = time.perf_counter()
-            item = self._ready.get()
+            batch = self._ready.popleft().result()  # an error in the thread is raised here
             self.waited += time.perf_counter() - start
-            if item is None:
+            if batch is None:
                 return
-            if isinstance(item, BaseException):
-                raise item
-            yield item
+            self._ready.append(self._next())
+            yield batch
 
     def close(self) -> None:
-        self._stop.set()
-        self._thread.join()
+        self._thread.shutdown(cancel_futures=True)

@@ -107,13 +107,11 @@ def read(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     header = read_tensor_file(path, CHECKPOINT)
     about = header.about
     if about.get("format") != FORMAT:
-        raise CheckpointError(
-            f"{short(path)} was not written by this project (no {FORMAT} in its header). Move it away and train anew."
-        )
+        why = f"was not written by this project (no {FORMAT} in its header)"
+        raise CheckpointError(f"{short(path)} {why}. Move it away and train anew.")
     with CHECKPOINT.of(path):
-        refuse_unknown(
-            [dtype for dtype, *_ in header.tensors.values()], DTYPES, "type of numbers", ValueError
-        )
+        kinds = [dtype for dtype, *_ in header.tensors.values()]
+        refuse_unknown(kinds, DTYPES, "type of numbers", ValueError)
         try:
             with safe_open(str(path), framework="pt") as file:
                 tensors = {name: file.get_tensor(name) for name in file.keys()}
@@ -133,9 +131,8 @@ def tensors_digest(path: Path) -> str:
 def make_config(values: Mapping[str, Any]) -> Config:
     unknown = set(values) - {field.name for field in fields(Config)}
     if unknown:
-        raise CheckpointError(
-            f"The checkpoint's network has sizes this version does not know: {', '.join(sorted(unknown))}."
-        )
+        names = ", ".join(sorted(unknown))
+        raise CheckpointError(f"The checkpoint's network has sizes this version does not know: {names}.")
     # the first networks were trained before biases could be left out
     return Config(**{"bias": True, "vocabulary": 0, **values})
 
@@ -158,14 +155,10 @@ def _network_of(config: Config, path: Path) -> Network:
     tensors, _ = read(path)
     with torch.device("meta"), _WithoutDraws():
         network = Network(config)
-    own = network.state_dict()
-    wrong = [name for name in own if name not in tensors or tensors[name].shape != own[name].shape] + [
-        name for name in tensors if name not in own
-    ]
-    if wrong:
-        raise CheckpointError(
-            f"{short(path)} holds another network: {wrong[0]} and {len(wrong) - 1} more tensors differ."
-        )
+    own, found = ({n: t.shape for n, t in some.items()} for some in (network.state_dict(), tensors))
+    if wrong := [name for name in own | found if own.get(name) != found.get(name)]:
+        many = f"{wrong[0]} and {len(wrong) - 1} more tensors differ"
+        raise CheckpointError(f"{short(path)} holds another network: {many}.")
     weights = {name: tensor.to(torch.float32, copy=True) for name, tensor in tensors.items()}
     network.load_state_dict(weights, assign=True)
     return network.eval().requires_grad_(False)
@@ -207,10 +200,9 @@ class Trained:
     def seen(self) -> Seen:
         """The sequences really shown, constants included as C; see `has_seen`."""
         if not self.has_seen:
-            raise CheckpointError(
-                f"The log of what {self.name!r} was shown is too large to be shipped with it; its training templates are there. "
-                f"Training it here makes the log: {train_command(self.name)}"
-            )
+            why = "is too large to be shipped with it; its training templates are there"
+            again = f"Training it here makes the log: {train_command(self.name)}"
+            raise CheckpointError(f"The log of what {self.name!r} was shown {why}. {again}")
         tensors, _ = read(self.folder / SEEN)
         with CHECKPOINT.of(self.folder / SEEN):
             need(tensors, **dict.fromkeys(("seen.hashes", "seen.counts"), Tensor))
@@ -224,18 +216,15 @@ class Trained:
     def snapshots(self) -> dict[int, Path]:
         """The steps at which weights were kept, with their files (in half precision); only where this very
         network was trained."""
-        return {
-            int(path.stem.removeprefix("step-")): path
-            for path in sorted((self.folder.parent / "snapshots").glob("step-*.safetensors"))
-        }
+        files = sorted((self.folder.parent / "snapshots").glob("step-*.safetensors"))
+        return {int(path.stem.removeprefix("step-")): path for path in files}
 
     def at(self, step: int) -> Network:
         """The network as it was at one of the `snapshots()`, on the same device."""
         files = self.snapshots()
         if step not in files:
-            raise CheckpointError(
-                f"No snapshot of {self.name!r} at step {step}; there are {sorted(files) or 'none here'}."
-            )
+            known = sorted(files) or "none here"
+            raise CheckpointError(f"No snapshot of {self.name!r} at step {step}; there are {known}.")
         return _network_of(self.config, files[step]).to(self.network.device)
 
 
@@ -244,18 +233,14 @@ def weights_digest(trained: Trained, step: int | None = None) -> str:
     in."""
     file = trained.folder / "weights.safetensors" if step is None else trained.snapshots().get(step)
     files = (file, trained.folder / TEMPLATES)
-    return _digest_of(
-        files, tuple(path.stat().st_mtime_ns if path and path.exists() else 0 for path in files)
-    )
+    times = (path.stat().st_mtime_ns if path and path.exists() else 0 for path in files)
+    return _digest_of(files, tuple(times))
 
 
 @lru_cache(maxsize=256)  # every row asks for the digest of its network; a file that changed has another time
 def _digest_of(files: tuple[Path | None, Path], times: tuple[int, int]) -> str:
-    weights, templates = files
-    return digest(
-        tensors_digest(weights) if times[0] else "(missing)",
-        read_bytes(templates, LISTING) if times[1] else "(missing)",
-    )
+    weights = tensors_digest(files[0]) if times[0] else "(missing)"
+    return digest(weights, read_bytes(files[1], LISTING) if times[1] else "(missing)")
 
 
 def training_folder(name: str) -> Path:
@@ -301,9 +286,8 @@ def load_folder(folder: Path, name: str = "", device: str | torch.device = "cpu"
         refuse_unknown([spelled.get("name")], VOCABULARIES, "vocabulary", ValueError)
     vocabulary = VOCABULARIES[spelled["name"]].with_variables(config.n_variables)
     if list(vocabulary.tokens) != spelled.get("tokens"):
-        raise CheckpointError(
-            f"{short(path)} was made with other token ids than this version's {vocabulary.name}."
-        )
+        ours = f"this version's {vocabulary.name}"
+        raise CheckpointError(f"{short(path)} was made with other token ids than {ours}.")
     if about.get("hint_words", list(hint_words(vocabulary))) != list(hint_words(vocabulary)):
         raise CheckpointError(f"{short(path)} was made with other words for hints than this version's.")
     network = _network_of(config, folder / "weights.safetensors").to(device)
@@ -333,10 +317,8 @@ def export(
     write(folder / "weights.safetensors", weights, {})
     write(folder / SEEN, seen.tensors(), {})
     atomic_write(folder / TEMPLATES, gzip.compress(lines.encode(), mtime=0))
-    atomic_write(
-        folder / "about.json",
-        to_json({"config": asdict(network.config), "vocabulary": spelled, **about}) + "\n",
-    )
+    known = {"config": asdict(network.config), "vocabulary": spelled, **about}
+    atomic_write(folder / "about.json", to_json(known) + "\n")
     return folder
 
 
@@ -345,9 +327,8 @@ def publish(name: str) -> Path:
     large log stays behind."""
     source, target = training_folder(name) / "final", REFERENCE / name
     if not (source / "about.json").exists():
-        raise CheckpointError(
-            f"The training of {name!r} has not finished: there is no {short(source)}. Run: {train_command(name)}"
-        )
+        missing = f"there is no {short(source)}. Run: {train_command(name)}"
+        raise CheckpointError(f"The training of {name!r} has not finished: {missing}")
     target.mkdir(parents=True, exist_ok=True)
     (target / "about.json").unlink(missing_ok=True)  # without it the folder counts as incomplete
     small = (source / SEEN).stat().st_size <= LARGEST_LOG

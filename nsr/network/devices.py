@@ -1,8 +1,6 @@
 """Where networks compute: the device of all that asks for none, its free memory, and where a training step
 runs: one CPU, one CUDA device, or several processes under torchrun, compiled or not."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
@@ -25,10 +23,8 @@ class Objective(nn.Module):
         self.network = network
 
     def forward(self, points: Tensor, tokens: Tensor, targets: Tensor, hints: Tensor | None = None) -> Tensor:
-        logits = self.network(points, None, tokens, hints)  # (B, L, V)
-        return F.cross_entropy(
-            logits.flatten(0, 1).float(), targets.flatten(), ignore_index=0, reduction="sum"
-        )
+        logits = self.network(points, None, tokens, hints).flatten(0, 1).float()  # (B·L, V)
+        return F.cross_entropy(logits, targets.flatten(), ignore_index=0, reduction="sum")
 
 
 def best_device() -> torch.device:
@@ -113,11 +109,8 @@ class Learner:
         # Other processes have their halves already, compiling is not safe in threads, and dropout draws from
         # one stream of random numbers.
         alone = place.device.type == "cpu" and place.world == 1 and self.objective is objective
-        self.halves = (
-            ThreadPoolExecutor(2)
-            if alone and self.threads > 1 and not objective.network.config.dropout
-            else None
-        )
+        split = alone and self.threads > 1 and not objective.network.config.dropout
+        self.halves = ThreadPoolExecutor(2) if split else None
 
     def __call__(self, inputs: Sequence[Tensor | None], scale: float, bf16: bool = False) -> Tensor:
         """The summed loss of the objective's `inputs`; the gradients of scale · loss are left in `.grad`,
@@ -127,9 +120,8 @@ class Learner:
             (total * scale).backward()
             return total.detach()
         halves = zip(*((None, None) if x is None else x.chunk(2) for x in inputs))
-        (first, gradients), (second, others) = self.halves.map(
-            lambda half: self._half(half, scale, bf16), halves
-        )
+        half = lambda inputs: self._half(inputs, scale, bf16)
+        (first, gradients), (second, others) = self.halves.map(half, halves)
         # what a thread sets holds for itself and for threads that start later
         torch.set_num_threads(self.threads)
         for parameter, gradient, other in zip(self.parameters, gradients, others):

@@ -5,9 +5,8 @@ full width in the set blocks), `pre` normalises before each product and trains f
 Letters: B batch, P points, L tokens, H heads, S seeds, h width; R rows (beams) when decoding.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import torch
 import torch.nn.functional as F
@@ -31,13 +30,11 @@ def attend(
     again as views, no copies.
     """
     q, k, v = (x.unflatten(-1, (heads, -1)).transpose(1, 2) for x in (query, key, value))  # (B, H, L, h/H)
-    if q.dtype is torch.bfloat16 and q.device.type == "cpu":
-        # PyTorch's gradient of this product takes seven times as long in bfloat16 as in float32 on a CPU
-        with torch.autocast("cpu", enabled=False):
-            q, k, v = q.float(), k.float(), v.float()
-            mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, scale=scale)
-            return mixed.transpose(1, 2).flatten(-2)
-    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, scale=scale)
+    # PyTorch's gradient of this product takes seven times as long in bfloat16 as in float32 on a CPU
+    slow = q.dtype is torch.bfloat16 and q.device.type == "cpu"
+    with torch.autocast("cpu", enabled=False) if slow else nullcontext():
+        q, k, v = (x.float() if slow else x for x in (q, k, v))
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=causal, scale=scale)
     return mixed.transpose(1, 2).flatten(-2)  # (B, Lq, h)
 
 
@@ -67,13 +64,9 @@ class SetAttention(nn.Module):
         self.scale = (width if self.post else width // heads) ** -0.5
         self.query = nn.Linear(query_width, width, bias)
         self.source = nn.Linear(source_width, 2 * width, bias)  # keys and values in one product
-        act = ACTIVATIONS[activation]
+        self.feed = nn.Sequential(nn.Linear(width, feedforward or width, bias), ACTIVATIONS[activation]())
         if feedforward:
-            self.feed = nn.Sequential(
-                nn.Linear(width, feedforward, bias), act(), nn.Linear(feedforward, width, bias)
-            )
-        else:
-            self.feed = nn.Sequential(nn.Linear(width, width, bias), act())
+            self.feed.append(nn.Linear(feedforward, width, bias))
         self.norm = nn.LayerNorm(width)
         if self.post:
             self.norm_out = nn.LayerNorm(width)
@@ -202,8 +195,7 @@ class MaxBlock(nn.Module):
 
     def __init__(self, width: int, bias: bool):
         super().__init__()
-        self.points, self.columns = (nn.Sequential(
-            nn.Linear(width, width // 2, bias), nn.ReLU(), nn.Linear(width // 2, width // 2, bias), nn.ReLU()) for _ in range(2))  # fmt: skip
+        self.points, self.columns = (_two_layers(width, width // 2, bias) for _ in range(2))
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         for feed, axis in ((self.points, 1), (self.columns, 2)):
@@ -250,22 +242,23 @@ class DecoderLayer(nn.Module):
     ):
         super().__init__()
         self.heads, self.post, self.dropout = heads, norm == "post", dropout
-        self.qkv, self.out = nn.Linear(width, 3 * width, bias), nn.Linear(width, width, bias)
-        self.cross_query, self.cross_source, self.cross_out = (
-            nn.Linear(width, k * width, bias) for k in (1, 2, 1)
-        )
-        self.feed = nn.Sequential(
-            nn.Linear(width, feedforward, bias),
-            ACTIVATIONS[activation](),
-            nn.Linear(feedforward, width, bias),
-        )
+        maps = (nn.Linear(width, k * width, bias) for k in (3, 1, 1, 2, 1))
+        self.qkv, self.out, self.cross_query, self.cross_source, self.cross_out = maps
+        wide, back = nn.Linear(width, feedforward, bias), nn.Linear(feedforward, width, bias)
+        self.feed = nn.Sequential(wide, ACTIVATIONS[activation](), back)
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(3))
 
     def memory_keys(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         """Keys and values of the memory, (B, S, h) each: the same for every step, so computed once per
         problem."""
-        key, value = self.cross_source(memory).chunk(2, -1)
-        return key, value
+        return self.cross_source(memory).chunk(2, -1)
+
+    def over(self, x: Tensor, memory: Tensor, mask: Tensor | None = None, causal: bool = False) -> Tensor:
+        """The layer over whole sequences (B, L, h) with a memory (B, S, h), whose `mask` is true where a query
+        may look; if `causal`, no token looks at a later one."""
+        key, value = self.memory_keys(memory)
+        own = lambda q, k, v: attend(q, k, v, self.heads, causal=causal)
+        return self(x, own, lambda q: attend(q, key, value, self.heads, mask))
 
     def forward(self, x: Tensor, self_attention: SelfAttention, cross_attention: CrossAttention) -> Tensor:
         parts = (

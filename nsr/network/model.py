@@ -46,9 +46,8 @@ class Config:
     n_variables: Variables = 5  # D
     width: Size = 128  # h
     heads: Size = 4  # H
-    encoder: Literal["set", "mix", "mlp"] = (
-        "set"  # NeSymReS's; mix, mlp: transformer4sr's, a vector per column
-    )
+    # set: NeSymReS's; mix, mlp: transformer4sr's, a vector per column
+    encoder: Literal["set", "mix", "mlp"] = "set"
     encoder_blocks: Layers = 2  # ISAB blocks
     inducing: Size = 16  # m, inducing points per ISAB
     seeds: Size = 16  # S, vectors that leave the encoder
@@ -70,10 +69,9 @@ class Config:
         refuse_outside(self)
         if self.width % self.heads:
             raise ValueError(f"width {self.width} is not a multiple of heads {self.heads}.")
-        if self.parameters_at_least > LARGEST:
-            raise ValueError(
-                f"A network of these sizes has at least {self.parameters_at_least:,} parameters; {LARGEST:,} are the most."
-            )
+        if (least := self.parameters_at_least) > LARGEST:
+            most = f"{LARGEST:,} are the most"
+            raise ValueError(f"A network of these sizes has at least {least:,} parameters; {most}.")
 
     @property
     def parameters_at_least(self) -> int:
@@ -88,19 +86,11 @@ class Config:
         return self.width * rows
 
 
+# 26.6M parameters with V = 90, exactly the published count
 PUBLISHED = dict(
-    width=512,
-    heads=8,
-    encoder_blocks=6,
-    inducing=100,
-    seeds=32,
-    decoder_layers=5,
-    feedforward=512,
-    positions=60,
-    norm="post",
-    bias=True,
-    embedding_std=1.0,
-)  # 26.6M parameters with V = 90, exactly the published count
+    width=512, heads=8, encoder_blocks=6, inducing=100, seeds=32, decoder_layers=5, feedforward=512
+)
+PUBLISHED |= dict(positions=60, norm="post", bias=True, embedding_std=1.0)
 
 
 def half_bits(x: Tensor) -> Tensor:
@@ -147,16 +137,14 @@ class State:
         visible = None if self.visible is None else self.visible[index]
         for i, kept in enumerate(self.cache):
             self.cache[i] = kept[:, :, :capacity].index_select(1, index)
-        return _grouped(
-            replace(self, visible=visible, position=self.position[index], problem=self.problem[index])
-        )
+        rows = {"position": self.position[index], "problem": self.problem[index]}
+        return _grouped(replace(self, visible=visible, **rows))
 
     def read(self, lengths: Sequence[int]) -> list[Tensor]:
         """What each row has read, its first `lengths` tokens: (layers, 2, L, h), to go on from more than once
         (`prefill`'s `past`)."""
-        return [
-            torch.stack([kept[:, row, :length] for kept in self.cache]) for row, length in enumerate(lengths)
-        ]
+        layers = lambda row, length: torch.stack([kept[:, row, :length] for kept in self.cache])
+        return [layers(row, length) for row, length in enumerate(lengths)]
 
     def _exchange(self, index: Tensor) -> State:
         """`select` when every row stays with its problem: only the rows that change are written, in place."""
@@ -182,9 +170,8 @@ def _grouped(state: State) -> State:
     slot = torch.empty_like(problem)
     slot[order] = problem[order] * widest + rank
     in_order = rows == len(kept) * widest and bool((order == torch.arange(rows, device=order.device)).all())
-    return replace(
-        state, memory=memory, problem=problem, slot=None if in_order else slot, table=(len(kept), widest)
-    )
+    layout = {"slot": None if in_order else slot, "table": (len(kept), widest)}
+    return replace(state, memory=memory, problem=problem, **layout)
 
 
 class Network(nn.Module):
@@ -198,13 +185,9 @@ class Network(nn.Module):
     def __init__(self, config: Config):
         super().__init__()
         c = self.config = config
-        options = dict(
-            heads=c.heads,
-            norm=c.norm,
-            feedforward=c.encoder_feedforward,
-            activation=c.activation,
-            bias=c.bias,
-        )
+        same = dict(heads=c.heads, norm=c.norm, activation=c.activation, bias=c.bias)
+        layer = dict(width=c.width, feedforward=c.feedforward, dropout=c.dropout, **same)
+        options = dict(feedforward=c.encoder_feedforward, **same)
         bits, post = 16 * (c.n_variables + 1), c.norm == "post"
         if c.encoder == "set":
             # The published encoder has no embedding layer: its first block maps the bits to the width.
@@ -214,29 +197,17 @@ class Network(nn.Module):
             self.pool = SeedPooling(c.width, c.seeds, **options)
         else:
             mix = lambda: MixBlock(c.n_variables + 1, c.width, c.heads, c.norm, c.bias, c.dropout)
+            block = mix if c.encoder == "mix" else lambda: MaxBlock(c.width, c.bias)
             self.embed, self.pool = CellEmbedding(c.width), GridPooling(c.width, c.norm, c.bias)
-            self.blocks = nn.ModuleList(
-                mix() if c.encoder == "mix" else MaxBlock(c.width, c.bias) for _ in range(c.encoder_blocks)
-            )
+            self.blocks = nn.ModuleList(block() for _ in range(c.encoder_blocks))
         self.tokens, self.positions = nn.Embedding(c.vocabulary, c.width), nn.Embedding(c.positions, c.width)
-        layer = dict(
-            width=c.width,
-            heads=c.heads,
-            feedforward=c.feedforward,
-            norm=c.norm,
-            activation=c.activation,
-            bias=c.bias,
-            dropout=c.dropout,
-        )
         self.layers = nn.ModuleList(DecoderLayer(**layer) for _ in range(c.decoder_layers))
         self.norm = nn.Identity() if post else nn.LayerNorm(c.width)
         self.output = nn.Linear(c.width, c.vocabulary)
         embeddings = [self.tokens, self.positions]
         if c.hint_vocabulary:
-            self.hint_tokens, self.hint_positions = (
-                nn.Embedding(c.hint_vocabulary, c.width),
-                nn.Embedding(c.hint_positions, c.width),
-            )
+            self.hint_tokens = nn.Embedding(c.hint_vocabulary, c.width)
+            self.hint_positions = nn.Embedding(c.hint_positions, c.width)
             self.anchors = nn.Parameter(torch.empty(1, c.seeds, c.width))
             nn.init.xavier_uniform_(self.anchors)
             self.hint_layers = nn.ModuleList(DecoderLayer(**layer) for _ in range(c.hint_layers))
@@ -275,12 +246,10 @@ class Network(nn.Module):
         for block in self.blocks:
             x = block(x, mask)
         memory = self.pool(x, mask)  # (B, S, h)
-        if bool(self.config.hint_vocabulary) != (hints is not None):
-            raise ValueError(
-                "This network reads hints: pass their token ids."
-                if hints is None
-                else "This network was made without hints."
-            )
+        if self.config.hint_vocabulary and hints is None:
+            raise ValueError("This network reads hints: pass their token ids.")
+        if hints is not None and not self.config.hint_vocabulary:
+            raise ValueError("This network was made without hints.")
         return memory if hints is None else memory + self._encode_hints(hints)
 
     def _encode_hints(self, hints: Tensor) -> Tensor:
@@ -289,12 +258,7 @@ class Network(nn.Module):
         source = self.hint_tokens(hints) + self.hint_positions.weight[: hints.shape[1]]  # (B, Lh, h)
         x = self.anchors.expand(len(hints), -1, -1)
         for layer in self.hint_layers:
-            key, value = layer.memory_keys(source)
-            x = layer(
-                x,
-                lambda q, k, v: attend(q, k, v, layer.heads),
-                lambda q: attend(q, key, value, layer.heads, mask),
-            )
+            x = layer.over(x, source, mask)
         return x
 
     def decode(self, memory: Tensor, tokens: Tensor) -> Tensor:
@@ -302,12 +266,7 @@ class Network(nn.Module):
         memory, tokens = self._here(memory, tokens)
         x = self.tokens(tokens) + self.positions.weight[: tokens.shape[1]]  # (B, L, h)
         for layer in self.layers:
-            key, value = layer.memory_keys(memory)
-            x = layer(
-                x,
-                lambda q, k, v: attend(q, k, v, layer.heads, causal=True),
-                lambda q: attend(q, key, value, layer.heads),
-            )
+            x = layer.over(x, memory, causal=True)
         return self.output(self.norm(x))
 
     def forward(
@@ -335,17 +294,13 @@ class Network(nn.Module):
         memory, tokens, lengths, problem, *past = self._here(memory, tokens, lengths, problem, *past)
         rows, longest = tokens.shape
         kept = {row: read for row, read in enumerate(past) if read is not None}
-        before = torch.tensor(
-            [kept[row].shape[2] if row in kept else 0 for row in range(rows)],
-            dtype=torch.long,
-            device=tokens.device,
-        )  # (R,)
+        read_before = [kept[row].shape[2] if row in kept else 0 for row in range(rows)]
+        before = torch.tensor(read_before, dtype=torch.long, device=tokens.device)  # (R,)
         first = int(before.max()) if rows else 0  # the column of the cache where the new tokens begin
         lengths = torch.full((rows,), longest, device=tokens.device) if lengths is None else lengths
-        if rows and (most := int((before + lengths).max())) > self.config.positions:
-            raise ValueError(
-                f"A prompt of {most} tokens: this network has {self.config.positions} positions."
-            )
+        positions = self.config.positions
+        if rows and (most := int((before + lengths).max())) > positions:
+            raise ValueError(f"A prompt of {most} tokens: this network has {positions} positions.")
         problem = torch.arange(rows, device=tokens.device) if problem is None else problem
         capacity = -(-(first + longest + 1) // 8) * 8
         cache = [memory.new_empty(2, rows, capacity, self.config.width) for _ in self.layers]
@@ -353,18 +308,15 @@ class Network(nn.Module):
             layer[:, :, :first] = 0  # what is hidden must be finite all the same
             for row, read in kept.items():
                 layer[:, row, : read.shape[2]] = read[i]
-        ragged = bool((lengths < longest).any() or (before < first).any())
-        column = torch.arange(capacity, device=tokens.device)
-        visible = (
-            ((column < before[:, None]) | (column >= first) & (column < first + lengths[:, None]))
-            if ragged
-            else None
-        )  # (R, capacity)
+        visible, column = None, torch.arange(capacity, device=tokens.device)
+        if bool((lengths < longest).any() or (before < first).any()):
+            new = (column >= first) & (column < first + lengths[:, None])
+            visible = (column < before[:, None]) | new  # (R, capacity)
         keys = tuple(layer.memory_keys(memory) for layer in self.layers)
         state = _grouped(State(keys, cache, first, before + lengths, visible, problem, None, (0, 0)))
         place = before[:, None] + torch.arange(longest, device=tokens.device)  # (R, L)
         # (R, L, h); only padding lies beyond
-        x = self.tokens(tokens) + self.positions(place.clamp(max=self.config.positions - 1))
+        x = self.tokens(tokens) + self.positions(place.clamp(max=positions - 1))
         x = self._advance(x, state)
         last = x[torch.arange(rows, device=x.device), lengths - 1]  # (R, h)
         return self.output(self.norm(last)), replace(state, column=first + longest)
@@ -374,10 +326,8 @@ class Network(nn.Module):
         """Append one token per row, (R,) → logits (R, V) of the next one. The cache is written in place: the
         old state is used up."""
         column, capacity = state.column, state.cache[0].shape[2]
-        if bool((state.position >= self.config.positions).any()):
-            raise ValueError(
-                f"The decoder has {self.config.positions} positions and a row is longer than that."
-            )
+        if bool((state.position >= (most := self.config.positions)).any()):
+            raise ValueError(f"The decoder has {most} positions and a row is longer than that.")
         if column == capacity:  # grow by eight columns at a time
             for i, kept in enumerate(state.cache):
                 state.cache[i] = nn.functional.pad(kept, (0, 0, 0, 8))
@@ -408,14 +358,12 @@ class Network(nn.Module):
                 return attend(q, keys[:, :end], values[:, :end], layer.heads, mask, causal=alone)
 
             def look_at_memory(q: Tensor) -> Tensor:
-                table = q  # (R, L, h)
+                by_row, table = (n_problems * width, length, q.shape[2]), q  # (R, L, h)
                 if state.slot is not None:
-                    table = q.new_zeros(n_problems * width, length, q.shape[2])
+                    table = q.new_zeros(by_row)
                     table[state.slot] = q
                 table = table.reshape(n_problems, width * length, q.shape[2])
-                mixed = attend(table, memory_key, memory_value, layer.heads).reshape(
-                    n_problems * width, length, q.shape[2]
-                )
+                mixed = attend(table, memory_key, memory_value, layer.heads).reshape(by_row)
                 return mixed if state.slot is None else mixed[state.slot]  # (R, L, h)
 
             x = layer(x, look_back, look_at_memory)
@@ -426,10 +374,5 @@ class Network(nn.Module):
         Muon may orthogonalise."""
         stacked = {"qkv": 3, "source": 2, "cross_source": 2}
         hidden = [*self.blocks, self.pool, *self.layers, *getattr(self, "hint_layers", [])]
-        named = [
-            (name, module)
-            for part in hidden
-            for name, module in part.named_modules()
-            if isinstance(module, nn.Linear)
-        ]
+        named = [item for part in hidden for item in part.named_modules() if isinstance(item[1], nn.Linear)]
         return [(module.weight, stacked.get(name.split(".")[-1], 1)) for name, module in named]

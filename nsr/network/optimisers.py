@@ -5,8 +5,6 @@ Vᵀ), found by a few Newton–Schulz steps, so that every direction of the matr
 works on whole stacks of equal shape at once.
 """
 
-from __future__ import annotations
-
 import math
 
 import torch
@@ -66,18 +64,16 @@ class Muon(torch.optim.Optimizer):
         iterations: int = 5,
         bf16: bool = False,
     ):
-        super().__init__(
-            [weight for weight, _ in matrices],
-            dict(lr=lr, momentum=momentum, weight_decay=weight_decay, iterations=iterations, bf16=bf16),
-        )
+        options = dict(lr=lr, momentum=momentum, weight_decay=weight_decay, iterations=iterations, bf16=bf16)
+        super().__init__([weight for weight, _ in matrices], options)
         shapes: dict[tuple[int, int], list[tuple[nn.Parameter, int]]] = {}
         for weight, parts in matrices:
             shapes.setdefault((weight.shape[0] // parts, weight.shape[1]), []).append((weight, parts))
         self.stacks = list(shapes.items())
-        self.buffers = [
-            torch.zeros(sum(parts for _, parts in members), *shape, device=members[0][0].device)
-            for shape, members in self.stacks
-        ]
+        self.buffers = []
+        for shape, members in self.stacks:
+            n, device = sum(parts for _, parts in members), members[0][0].device
+            self.buffers.append(torch.zeros(n, *shape, device=device))
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -86,9 +82,8 @@ class Muon(torch.optim.Optimizer):
             # (N, rows, columns)
             gradient = torch.cat([weight.grad.view(parts, *shape) for weight, parts in members])
             momentum.mul_(group["momentum"]).add_(gradient)
-            update = orthogonalise(
-                gradient.add_(momentum, alpha=group["momentum"]), group["iterations"], group["bf16"]
-            )
+            gradient.add_(momentum, alpha=group["momentum"])
+            update = orthogonalise(gradient, group["iterations"], group["bf16"])
             rate = group["lr"] * math.sqrt(max(1.0, shape[0] / shape[1]))
             at = 0
             for weight, parts in members:
@@ -106,14 +101,8 @@ class AdamW(torch.optim.AdamW):
     """PyTorch's AdamW (one fused kernel) whose state exists from the start, so that it can be saved and
     loaded like any tensor."""
 
-    def __init__(
-        self,
-        parameters: list[nn.Parameter],
-        lr: float,
-        betas: tuple[float, float] = (0.9, 0.999),
-        weight_decay: float = 0.01,
-    ):
-        super().__init__(parameters, lr=lr, betas=betas, weight_decay=weight_decay, fused=True)
+    def __init__(self, parameters: list[nn.Parameter], lr: float, beta2: float, weight_decay: float):
+        super().__init__(parameters, lr=lr, betas=(0.9, beta2), weight_decay=weight_decay, fused=True)
         for parameter in parameters:
             zeros = dict(exp_avg=torch.zeros_like(parameter), exp_avg_sq=torch.zeros_like(parameter))
             self.state[parameter] = {"step": torch.zeros((), device=parameter.device), **zeros}
@@ -139,14 +128,13 @@ def make_optimisers(
     biases and norms."""
     trainable = [p for p in network.parameters() if p.requires_grad]
     if optimiser == "adamw":
-        made = [AdamW(trainable, lr, (0.9, beta2), weight_decay)]
+        made = [AdamW(trainable, lr, beta2, weight_decay)]
     elif optimiser == "muon":
         matrices = [(weight, parts) for weight, parts in network.matrices() if weight.requires_grad]
         hidden = {id(weight) for weight, _ in matrices}
-        made = [
-            Muon(matrices, muon_lr, muon_momentum, muon_weight_decay, muon_iterations, bf16),
-            AdamW([p for p in trainable if id(p) not in hidden], lr, (0.9, beta2), weight_decay),
-        ]
+        rest = [p for p in trainable if id(p) not in hidden]
+        muon = Muon(matrices, muon_lr, muon_momentum, muon_weight_decay, muon_iterations, bf16)
+        made = [muon, AdamW(rest, lr, beta2, weight_decay)]
     else:
         raise ValueError(f"optimiser is {optimiser!r}; choose 'adamw' or 'muon'.")
     for one in made:

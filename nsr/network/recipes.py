@@ -1,8 +1,6 @@
 """The settings of a training run: flat keys in params/training/<scale>/<name>.yaml, every one of them known
 by name."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -117,9 +115,7 @@ class Settings:
 
     def config(self) -> Config:
         words = {"hint_vocabulary": len(hint_words(self.vocabulary))} if self.data.hinted else {}
-        return Config(
-            vocabulary=len(self.vocabulary), n_variables=self.data.n_variables, **{**self.network, **words}
-        )
+        return Config(len(self.vocabulary), self.data.n_variables, **{**self.network, **words})
 
     def flat(self) -> dict[str, Any]:
         """All keys with their values, defaults included."""
@@ -157,21 +153,16 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     refuse_unknown(values, owner, "setting", SettingsError)
     for key, value in values.items():
         groups[owner[key]][key] = value
-    settings = Settings(
-        Data(**_typed(Data, groups[Data])),
-        _typed(Config, groups[Config]),
-        Training(**_typed(Training, groups[Training])),
-    )
+    data, sizes, training = (_typed(cls, given) for cls, given in groups.items())
+    settings = Settings(Data(**data), sizes, Training(**training))
     try:
         settings.config()
     except ValueError as error:
         raise SettingsError(str(error)) from None
     t, items = settings.training, settings.data.items
-    return (
-        replace(settings, training=replace(t, steps=-(-t.epochs * items // t.batch)))
-        if t.epochs and items
-        else settings
-    )
+    if t.epochs and items:
+        return replace(settings, training=replace(t, steps=-(-t.epochs * items // t.batch)))
+    return settings
 
 
 def read_settings(name: str, scale: str = "laptop", overrides: Mapping[str, Any] | None = None) -> Settings:

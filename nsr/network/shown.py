@@ -26,9 +26,8 @@ def sequence_hash(prefix: Iterable[str]) -> int:
     >>> sequence_hash(("sin", "x1")) == sequence_hash(["sin", "x1"]) != sequence_hash(("sin", "x2"))
     True
     """
-    return int.from_bytes(
-        hashlib.blake2b(" ".join(prefix).encode(), digest_size=8).digest(), "big", signed=True
-    )
+    short = hashlib.blake2b(" ".join(prefix).encode(), digest_size=8).digest()
+    return int.from_bytes(short, "big", signed=True)
 
 
 @dataclass(frozen=True)
@@ -58,9 +57,8 @@ class Seen:
         new[inside] = self.hashes[at[inside]] != more.hashes[inside]
         counts = self.counts.copy()
         counts[at[~new]] += more.counts[~new]
-        return Seen(
-            np.insert(self.hashes, at[new], more.hashes[new]), np.insert(counts, at[new], more.counts[new])
-        )
+        hashes = np.insert(self.hashes, at[new], more.hashes[new])
+        return Seen(hashes, np.insert(counts, at[new], more.counts[new]))
 
     def count(self, prefix: Iterable[str]) -> int:
         key = sequence_hash(prefix)

@@ -6,8 +6,6 @@ next.
 The variable NSR_NETWORKS names another place than outputs/tiny/networks.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -40,9 +38,6 @@ def networks_folder() -> Path:
 def recipe_digest(settings: Settings) -> str:
     """A short hash of all that decides the weights: the settings, the source of nsr and the versions of what
     it stands on."""
-    sources = [
-        part
-        for path in sorted(PACKAGE.rglob("*.py"))
-        for part in (path.relative_to(PACKAGE).as_posix(), path)
-    ]
-    return digest(to_json(settings.flat()), to_json(versions()), *sources)
+    files = sorted(PACKAGE.rglob("*.py"))
+    names = [path.relative_to(PACKAGE).as_posix() for path in files]
+    return digest(to_json(settings.flat()), to_json(versions()), *names, *files)

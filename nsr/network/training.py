@@ -7,8 +7,6 @@ of them.
 takes its share of every batch.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import math
@@ -39,6 +37,7 @@ from nsr.network.recipes import FREE, Settings, SettingsError, read_settings
 from nsr.network.shown import Seen, Shown
 from nsr.numbers import random_streams
 
+Source = tuple[Sequence[Prefix], Draw]  # training templates, and how items are drawn from them
 TRAINED_BY = ("formulas", "numbers", "data", "network")  # the rooms whose code decides the weights
 
 
@@ -83,40 +82,30 @@ class Run:
     """One training run: network, optimisers, stream and progress, with the way to and from disk."""
 
     def __init__(
-        self,
-        settings: Settings,
-        folder: Path,
-        templates: Sequence[Prefix],
-        draw: Draw,
-        place: Place,
-        hints: Hints | None = None,
+        self, settings: Settings, folder: Path, source: Source, place: Place, hints: Hints | None = None
     ):
+        templates, draw = source
         self.settings, self.folder, self.templates, self.place = settings, folder, templates, place
         t, d = settings.training, settings.data
         torch.manual_seed(t.seed)  # only the first weights are drawn from it
         self.network = Network(settings.config()).to(place.device)
         self.began_with: dict[str, Any] = {}  # what is known of the network that this one goes on from
         if t.start_from:
-            found = checkpoints.load(t.start_from)
-            self.began_with = {"name": t.start_from} | {
-                key: found.about[key]
-                for key in ("steps", "samples", "birth", "began_with")
-                if key in found.about
-            }
+            found, kept = checkpoints.load(t.start_from), ("steps", "samples", "birth", "began_with")
+            self.began_with = {"name": t.start_from}
+            self.began_with |= {key: found.about[key] for key in kept if key in found.about}
             self.began_with["weights"] = checkpoints.weights_digest(found)
             missing = self.network.load_state_dict(found.network.state_dict(), strict=False)
-            if missing.unexpected_keys or any(
-                not key.startswith(("hint_", "anchors")) for key in missing.missing_keys
-            ):
+            own = [key for key in missing.missing_keys if not key.startswith(("hint_", "anchors"))]
+            if missing.unexpected_keys or own:
                 raise SettingsError(f"start_from {t.start_from!r} is a network of another size.")
         if t.freeze_encoder:
             for part in (self.network.embed, self.network.blocks, self.network.pool):
                 part.requires_grad_(False)
         names = ("weight_decay", "muon_lr", "muon_momentum", "muon_weight_decay", "muon_iterations", "beta2")
         self.bf16 = t.precision == "bf16" or t.precision == "auto" and place.device.type == "cuda"
-        self.optimisers = make_optimisers(
-            self.network, t.optimiser, t.lr, bf16=self.bf16, **{name: getattr(t, name) for name in names}
-        )
+        options = {name: getattr(t, name) for name in names}
+        self.optimisers = make_optimisers(self.network, t.optimiser, t.lr, bf16=self.bf16, **options)
         prompts = Prompts(d.prompt_empty, d.prompt_longest, d.prompt_total) if d.prompted else None
         self.stream = Stream(
             draw, settings.vocabulary, t.seed, t.batch, (d.points_min, d.points_max), d.pool, self.network.config.positions, prompts, hints,
@@ -141,18 +130,9 @@ class Run:
         return own
 
     def save(self) -> None:
-        p = self.progress
-        about = {
-            "settings": self.settings.flat(),
-            "step": p.step,
-            "seconds": p.seconds,
-            "loss_sum": p.loss_sum,
-        }
-        about |= {
-            "token_sum": p.token_sum,
-            "history": p.history,
-            "templates": self.templates_digest,
-        }
+        p, kept = self.progress, ("step", "seconds", "loss_sum", "token_sum", "history")
+        about = {"settings": self.settings.flat(), "templates": self.templates_digest}
+        about |= {name: getattr(p, name) for name in kept}
         checkpoints.write(self.folder / checkpoints.LATEST, self.tensors() | p.shown.seen().tensors(), about)
 
     def resume(self) -> None:
@@ -161,31 +141,20 @@ class Run:
         if not path.exists():
             return
         found, about = checkpoints.read(path)
+        number, made = (int, float), f"{short(path)} was made with"
         with CHECKPOINT.of(path):
-            need(
-                about,
-                settings=dict,
-                step=int,
-                seconds=(int, float),
-                loss_sum=float,
-                token_sum=(int, float),
-                history=list,
-            )
+            need(about, settings=dict, step=int, history=list)
+            need(about, seconds=number, loss_sum=float, token_sum=number)
         # a setting it did not have yet had its default
         now, before = (self.settings.flat(), Settings().flat() | about["settings"])
         for key in sorted(now.keys() | before.keys()):
             if key not in FREE and now.get(key) != before.get(key):
-                raise CheckpointError(
-                    f"{short(path)} was made with {key} = {before.get(key)!r}, not {now.get(key)!r}. Move it away, or train with that."
-                )
+                values = f"{key} = {before.get(key)!r}, not {now.get(key)!r}"
+                raise CheckpointError(f"{made} {values}. Move it away, or train with that.")
         if about.get("templates") != self.templates_digest:
-            raise CheckpointError(
-                f"{short(path)} was made with other training templates. Move it away to train anew."
-            )
-        own = self.tensors()
-        if {k: v.shape for k, v in own.items()} != {
-            k: v.shape for k, v in found.items() if not k.startswith("seen.")
-        }:
+            raise CheckpointError(f"{made} other training templates. Move it away to train anew.")
+        own, there = self.tensors(), {k: v.shape for k, v in found.items() if not k.startswith("seen.")}
+        if {k: v.shape for k, v in own.items()} != there:
             raise CheckpointError(f"{short(path)} holds the tensors of another network or optimiser.")
         with torch.no_grad():
             for name, tensor in own.items():
@@ -197,35 +166,19 @@ class Run:
 
     def snapshot(self) -> None:
         weights = {name: tensor.half() for name, tensor in self.network.state_dict().items()}
-        checkpoints.write(
-            self.folder / "snapshots" / f"step-{self.progress.step:08d}.safetensors",
-            weights,
-            {"step": self.progress.step},
-        )
+        path = self.folder / "snapshots" / f"step-{self.progress.step:08d}.safetensors"
+        checkpoints.write(path, weights, {"step": self.progress.step})
 
     def finish(self) -> Path:
-        p, flat = self.progress, self.settings.flat()
-        about = {
-            "settings": flat,
-            "history": p.history,
-            "steps": p.step,
-            "samples": p.step * self.settings.training.batch,
-        }
+        p, t = self.progress, self.settings.training
+        flat, vocabulary = self.settings.flat(), self.settings.vocabulary
+        about = {"settings": flat, "history": p.history, "steps": p.step, "samples": p.step * t.batch}
         if self.settings.data.hinted:
-            about["hint_words"] = list(hint_words(self.settings.vocabulary))
-        about |= {
-            "birth": new_record(flat, self.settings.training.seed, round(p.seconds, 1))
-            | {"code": code_digest(TRAINED_BY)},
-            "began_with": self.began_with,
-        }
-        return checkpoints.export(
-            self.folder / "final",
-            self.network,
-            self.settings.vocabulary,
-            set(self.templates),
-            p.shown.seen(),
-            about,
-        )
+            about["hint_words"] = list(hint_words(vocabulary))
+        made = new_record(flat, t.seed, round(p.seconds, 1)) | {"code": code_digest(TRAINED_BY)}
+        about |= {"birth": made, "began_with": self.began_with}
+        learned = self.network, vocabulary, set(self.templates), p.shown.seen()
+        return checkpoints.export(self.folder / "final", *learned, about)
 
     # ---- one step -------------------------------------------------------------------------------------------------------------
 
@@ -237,11 +190,8 @@ class Run:
             torch.manual_seed(t.seed + random_streams.DROPOUT * (p.step * place.world + place.rank + 1))
         # Gradients are averaged over processes: the sum over the whole batch, per target, is that average
         # times their number.
-        total = self.learn(
-            (on_device.points, on_device.tokens, on_device.targets, on_device.hints),
-            place.world / batch.weight,
-            self.bf16,
-        )
+        inputs = on_device.points, on_device.tokens, on_device.targets, on_device.hints
+        total = self.learn(inputs, place.world / batch.weight, self.bf16)
         if t.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), t.clip)
         for optimiser in self.optimisers:
@@ -271,19 +221,11 @@ class Run:
         self.collect_loss()
         loss = p.loss_sum / p.token_sum
         if not math.isfinite(loss):
-            raise FloatingPointError(
-                f"The loss is {loss} at step {p.step}. Delete {short(self.folder)} and train with a smaller lr, or clip."
-            )
+            again = f"Delete {short(self.folder)} and train with a smaller lr, or clip."
+            raise FloatingPointError(f"The loss is {loss} at step {p.step}. {again}")
         factor = learning_rate(p.step - 1, t.schedule, t.steps, t.warmup, t.constant, t.decay)
-        p.history.append(
-            {
-                "step": p.step,
-                "samples": p.step * t.batch,
-                "loss": loss,
-                "lr": factor,
-                "seconds": round(seconds, 2),
-            }
-        )
+        row = {"step": p.step, "samples": p.step * t.batch, "loss": loss, "lr": factor}
+        p.history.append(row | {"seconds": round(seconds, 2)})
         p.loss_sum = p.token_sum = 0.0
 
 
@@ -308,7 +250,7 @@ def snapshot_steps(steps: int, count: int) -> set[int]:
 def train(
     settings: Settings,
     folder: Path,
-    source: tuple[list[Prefix], Draw] | None = None,
+    source: Source | None = None,
     hints: Hints | None = None,
     stop_after: int | None = None,
 ) -> Path | None:
@@ -318,9 +260,8 @@ def train(
     `source` replaces the project's own templates and item generator, `hints` what the settings say about
     hints.
     """
-    t = settings.training
-    if (folder / "final" / "about.json").exists():
-        path = folder / "final" / "about.json"
+    t, path = settings.training, folder / "final" / "about.json"
+    if path.exists():
         done = read_json(path, DESCRIPTION)
         with DESCRIPTION.of(path):
             need(done, steps=int)
@@ -330,13 +271,8 @@ def train(
     if t.threads:
         torch.set_num_threads(t.threads)
     with _flushed_denormals(), joined(t.device) as place:
-        run = Run(
-            settings,
-            folder,
-            *(source or make_draw(settings, folder.parent)),
-            place,
-            hints or make_hints(settings),
-        )
+        source = source or make_draw(settings, folder.parent)
+        run = Run(settings, folder, source, place, hints or make_hints(settings))
         run.resume()
         first = run.progress.step
         last = t.steps if stop_after is None else min(t.steps, first + stop_after)
@@ -345,10 +281,8 @@ def train(
         try:
             _loop(run, batches, last, probe)
         except KeyboardInterrupt:
-            print(
-                f"\nStopped at step {run.progress.step:,}. The same command goes on from the last checkpoint.",
-                flush=True,
-            )
+            again = "The same command goes on from the last checkpoint."
+            print(f"\nStopped at step {run.progress.step:,}. {again}", flush=True)
             raise
         finally:
             batches.close()
@@ -396,9 +330,10 @@ def _loop(run: Run, batches: Background, last: int, probe: Batch) -> None:
         if lead and (now - told >= EVERY or p.step == last):
             told = now
             words = _line(run, first, now - started, batches.waited, probe)
-            bar.set_postfix_str(words) if bar is not None else print(
-                f"step {p.step:,} of {t.steps:,}, {words}", flush=True
-            )
+            if bar is not None:
+                bar.set_postfix_str(words)
+            else:
+                print(f"step {p.step:,} of {t.steps:,}, {words}", flush=True)
     if bar is not None:
         bar.close()
 
@@ -410,22 +345,19 @@ def _line(run: Run, first: int, seconds: float, waited: float, probe: Batch) -> 
     loss = f"loss {p.history[-1]['loss']:.3f}" if p.history else "loss –"
     hints = None if probe.hints is None else probe.hints[:1]
     guess = greedy(run.network, run.settings.vocabulary, probe.points[:1], hints=hints)
-    return (
-        f"{loss}, {speed * t.batch:,.0f} samples/s, waiting {waited / seconds:.1%}, {clock((t.steps - p.step) / speed)} left, "
-        f"probe {_readable(probe.shown[0])} → {_readable(guess)}"
-    )
+    clocks = f"waiting {waited / seconds:.1%}, {clock((t.steps - p.step) / speed)} left"
+    written = f"probe {_readable(probe.shown[0])} → {_readable(guess)}"
+    return f"{loss}, {speed * t.batch:,.0f} samples/s, {clocks}, {written}"
 
 
 def main(name: str, scale: str = "laptop", overrides: Mapping[str, Any] | None = None) -> Path | None:
     """Train the network `name` at a scale, or go on with it: params/training/<scale>/<name>.yaml →
     outputs/training/<scale>/<name>/."""
+    folder = checkpoints.training_folder(f"{scale}/{name}")
     try:
-        settings = read_settings(name, scale, overrides)
-        return train(settings, checkpoints.training_folder(f"{scale}/{name}"))
+        return train(read_settings(name, scale, overrides), folder)
     except (SettingsError, CheckpointError) as error:
         sys.exit(str(error))
     except OSError as error:
-        sys.exit(
-            f"Cannot write {short(checkpoints.training_folder(f'{scale}/{name}'))} ({error.strerror or error}). Make room or make it writable; "
-            "the same command then goes on from the last checkpoint."
-        )
+        again = "Make room or make it writable; the same command then goes on from the last checkpoint."
+        sys.exit(f"Cannot write {short(folder)} ({error.strerror or error}). {again}")

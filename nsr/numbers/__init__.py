@@ -8,10 +8,8 @@ from nsr.doors import door
 
 __getattr__, __dir__, __all__ = door(
     __name__,
-    {
-        "evaluation": "evaluate gradient r2_score",
-        "fitting": "fit_constants fit_many",
-        "fingerprints": "fingerprint",
-        "simplification": "simplify",
-    },
+    evaluation="evaluate gradient r2_score",
+    fitting="fit_constants fit_many",
+    fingerprints="fingerprint",
+    simplification="simplify",
 )

@@ -16,8 +16,6 @@ those of the last evaluation, whatever it was for; the start with the smallest e
 Letters: P points, D variables, K constants.
 """
 
-from __future__ import annotations
-
 import math
 from collections import namedtuple
 
@@ -312,10 +310,8 @@ def next_length(best, f_best, d_best, other, f_other, d_other, step, f, d, brack
             cubic = step + share * (best - step)
         if not bracketed:
             return clipped(cubic if abs(cubic - step) > abs(secant - step) else secant, low, high), False
-        length, most = (
-            cubic if abs(cubic - step) < abs(secant - step) else secant,
-            step + 0.66 * (other - step),
-        )
+        length = cubic if abs(cubic - step) < abs(secant - step) else secant
+        most = step + 0.66 * (other - step)
         within = length < most if step > best else length > most
         return length if within else most, True
     if bracketed:

@@ -6,8 +6,6 @@ change of any of them starts afresh, and folders that nobody has used for a week
 what it finds there, so a folder that anybody else could write is not used.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
@@ -33,11 +31,8 @@ def cache_folder() -> Path | None:
         return beside
     ours = temporary_folder()
     others_rename = ours.parent.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH
-    return (
-        ours / beside.name
-        if not others_rename and is_private(ours) and is_private(ours / beside.name)
-        else None
-    )
+    private = not others_rename and is_private(ours) and is_private(ours / beside.name)
+    return ours / beside.name if private else None
 
 
 def beside_the_package() -> Path:
@@ -58,11 +53,8 @@ def is_private(folder: Path) -> bool:
         about = folder.lstat()
     except OSError:
         return False
-    alone = (
-        not hasattr(os, "geteuid")
-        or about.st_uid == os.geteuid()
-        and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    )
+    others_write = about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    alone = not hasattr(os, "geteuid") or about.st_uid == os.geteuid() and not others_write
     return stat.S_ISDIR(about.st_mode) and alone and os.access(folder, os.W_OK)
 
 
@@ -85,19 +77,11 @@ if not os.environ.get("NUMBA_CACHE_DIR"):
     if folder:
         remove_unused(folder)
     else:
-        warnings.warn(
-            f"{temporary_folder()} is not a folder that only you can write, so the numerical code is compiled again in every session. "
-            "Remove it, or set NUMBA_CACHE_DIR to a folder of your own.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        why = f"{temporary_folder()} is not a folder that only you can write"
+        other = "Remove it, or set NUMBA_CACHE_DIR to a folder of your own."
+        what = f"{why}, so the numerical code is compiled again in every session. {other}"
+        warnings.warn(what, RuntimeWarning, stacklevel=2)
 
 # fastmath stays off: nan and inf have to arrive where the mathematics is undefined. Without a folder there is
-# no cache.
-COMPILE = {
-    "nogil": True,
-    "cache": bool(config.CACHE_DIR),
-    "error_model": "numpy",
-    "fastmath": False,
-    "no_cfunc_wrapper": True,  # nobody calls them from C
-}
+# no cache. Nobody calls the functions from C.
+COMPILE = {"nogil": True, "cache": bool(config.CACHE_DIR), "error_model": "numpy", "no_cfunc_wrapper": True}

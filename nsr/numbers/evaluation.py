@@ -1,10 +1,7 @@
-"""Numbers: evaluate an expression, differentiate it, fit its constants, and score a prediction.
+"""Evaluation: the values of an expression at points, its derivatives, and the score of a prediction.
 
-The machine that computes is in interpreter.py, the fit in fitting.py and least_squares.py; this is what the
-rest of the project calls. Letters: P points, D variables, K constants, S stack rows.
+The machine that computes is in interpreter.py. Letters: P points, D variables, K constants, S stack rows.
 """
-
-from __future__ import annotations
 
 import math
 from collections.abc import Sequence
@@ -12,31 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsr.formulas.expressions import CONSTANT, ExpressionError, Prefix, Token
-from nsr.numbers.fitting import Fit, fit_constants, fit_many, score
-from nsr.numbers.interpreter import (
-    OPCODES,
-    as_columns,
-    compile_program,
-    prepare_program,
-    run,
-    run_tangents,
-    stack_size,
-)
+from nsr.numbers.fitting import score
+from nsr.numbers.interpreter import as_columns, prepare_program, run, run_tangents, stack_size
 from nsr.numbers.weighting import weighted_score
-
-__all__ = [
-    "OPCODES",
-    "Fit",
-    "compile_program",
-    "evaluate",
-    "fit_constants",
-    "fit_many",
-    "gradient",
-    "r2_score",
-    "run",
-    "run_tangents",
-    "stack_size",
-]
 
 
 def evaluate(prefix: Prefix, X: np.ndarray, constants: Sequence[float] = ()) -> np.ndarray:

@@ -1,8 +1,6 @@
 """Fingerprints: a short name for a function, made from its values; equal functions have equal ones, whatever
 their tokens."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from functools import lru_cache
@@ -28,14 +26,10 @@ def fingerprint(prefix: Prefix, constants: tuple[float, ...] = ()) -> str:
     True
     """
     if CONSTANT in prefix and not constants:
-        raise ExpressionError(
-            "a fingerprint needs values for the constants; template_of(prefix) removes them"
-        )
-    values = evaluate(prefix, _POINTS, constants)
-    text = " ".join(
-        f"{v + 0.0:.4e}" if math.isfinite(v) and abs(v) > 1e-12 else "0" if math.isfinite(v) else "-"
-        for v in values
-    )
+        needed = "a fingerprint needs values for the constants"
+        raise ExpressionError(f"{needed}; template_of(prefix) removes them")
+    written = lambda v: "-" if not math.isfinite(v) else f"{v:.4e}" if abs(v) > 1e-12 else "0"
+    text = " ".join(map(written, evaluate(prefix, _POINTS, constants)))
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 

@@ -133,13 +133,11 @@ def fit_many(
         return [_fit(*task) for task in tasks]
     # the compiled code releases the GIL; a pool of Python threads is safe where numba's own is not (calls
     # from several threads)
+    n, fits = 4 * threads, [None] * len(tasks)
     with ThreadPoolExecutor(threads) as pool:
-        parts = pool.map(
-            lambda part: [_fit(*task) for task in part], [tasks[i :: 4 * threads] for i in range(4 * threads)]
-        )
-        fits: list[Fit] = [None] * len(tasks)  # type: ignore[list-item]
+        parts = pool.map(lambda part: [_fit(*task) for task in part], [tasks[i::n] for i in range(n)])
         for i, part in enumerate(parts):
-            fits[i :: 4 * threads] = part
+            fits[i::n] = part
     return fits
 
 
@@ -200,9 +198,8 @@ def _fit(prefix: Prefix, points: Points, starts: int, seed: int, initial, method
     if np.isnan(measured[0]):
         return Fit(neutral, -math.inf, math.inf, "y is not finite at every point")
     if initial is not None and K and np.size(initial) % K:
-        raise ValueError(
-            f"a start for {' '.join(prefix)} needs {K} constants, got {np.size(initial)} numbers"
-        )
+        needed = f"needs {K} constants, got {np.size(initial)} numbers"
+        raise ValueError(f"a start for {' '.join(prefix)} {needed}")
     # The shape is (I, K).
     first = np.empty((0, K)) if initial is None or K == 0 else np.array(initial, np.float64).reshape(-1, K)
     first = first[np.isfinite(first).all(axis=1)]
@@ -212,9 +209,8 @@ def _fit(prefix: Prefix, points: Points, starts: int, seed: int, initial, method
         undefined, r2, mse = points.outcome(program, constants)
     else:
         begun = np.empty((max(starts + len(first), 1), K))
-        constants, undefined, r2, mse, _, evaluations = fit_program(
-            program, K, columns, y, measured, seed % 2**63, first, SEARCHED, ENOUGH, begun
-        )
+        given = program, K, columns, y, measured, seed % 2**63, first, SEARCHED, ENOUGH, begun
+        constants, undefined, r2, mse, _, evaluations = fit_program(*given)
         if weights is not None:
             undefined, r2, mse = points.outcome(program, constants)
     found = tuple(constants.tolist())

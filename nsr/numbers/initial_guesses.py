@@ -5,8 +5,6 @@ in. So starts are not just drawn: many vectors are looked at, evenly spread and 
 a descent, and the best one is the start.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

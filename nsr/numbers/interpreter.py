@@ -8,8 +8,6 @@ units.
 Letters: P points, D variables, L tokens, K constants, S stack rows.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -24,12 +22,8 @@ OPCODES: dict[str, int] = {token: code for code, token in enumerate((CONSTANT, *
 N_LEAVES = OPCODES[BINARY[0]]  # opcodes below are leaves
 N_BINARY = OPCODES[UNARY[0]]  # opcodes from N_LEAVES up to here take two operands
 ADD, SUB, MUL, DIV = (OPCODES[name] for name in ("add", "sub", "mul", "div"))
-SQRT, LOG, EXP, SIN, COS, TAN, ASIN = (
-    OPCODES[name] for name in ("sqrt", "log", "exp", "sin", "cos", "tan", "asin")
-)
-POW2, POW3, POW4, POW5, NEG, INV, SQ, CB = (
-    OPCODES[name] for name in ("pow2", "pow3", "pow4", "pow5", "neg", "inv", "sq", "cb")
-)
+SQRT, LOG, EXP, SIN, COS, TAN, ASIN = (OPCODES[f] for f in "sqrt log exp sin cos tan asin".split())
+POW2, POW3, POW4, POW5, NEG, INV, SQ, CB = (OPCODES[f] for f in "pow2 pow3 pow4 pow5 neg inv sq cb".split())
 
 
 def compile_program(prefix: Prefix) -> np.ndarray:
@@ -192,16 +186,9 @@ def apply_unary_slope(op: int, stack: np.ndarray, t: int, s: int) -> None:
 
 
 @njit(**COMPILE)
-def run_tangents(
-    program: np.ndarray,
-    constants: np.ndarray,
-    wanted: np.ndarray,
-    X: np.ndarray,
-    stack: np.ndarray,
-    tangents: np.ndarray,
-) -> None:
-    """Evaluate a program and its derivatives with respect to the wanted constants (K,) bool, into tangents
-    (K, P).
+def run_tangents(program, constants, wanted, X, stack, tangents) -> None:
+    """Evaluate a program as `run` does, and its derivatives with respect to the wanted constants (K,) bool,
+    into tangents (K, P).
 
     A constant stands in exactly one entry of the stack at any time, so one row per constant is enough: ∂/∂c
     starts as 1 where c is pushed, and each operator above it multiplies the row by its own partial

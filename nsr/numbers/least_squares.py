@@ -8,8 +8,6 @@ Letters: P points, D variables, K constants, M linear and N non-linear ones (K =
 compiled.
 """
 
-from __future__ import annotations
-
 import math
 from collections import namedtuple
 
@@ -38,21 +36,12 @@ Work = namedtuple(
 def new_task(program, X, y, linear, unit, middle, typical):
     """A task and its scratch."""
     K, P = linear.size, y.size
-    work = Work(
-        np.empty((stack_size(program) + 1, P)),
-        np.empty((K, P)),
-        np.empty((K, P)),
-        np.empty((K, K)),
-        np.empty(K),
-        np.empty((1, P)),
-        np.empty((K, P)),
-        np.empty((K, K)),
-        np.empty((K, K)),
-        np.empty(K),
-        np.empty(K),
-        np.empty(K),
-        np.zeros(1),
-    )
+    stack, tangents = np.empty((stack_size(program) + 1, P)), np.empty((K, P))
+    basis, triangle, shares = np.empty((K, P)), np.empty((K, K)), np.empty(K)
+    residuals, jacobian = np.empty((1, P)), np.empty((K, P))
+    normal, factor = np.empty((K, K)), np.empty((K, K))
+    searched = jacobian, normal, factor, np.empty(K), np.empty(K), np.empty(K), np.zeros(1)
+    work = Work(stack, tangents, basis, triangle, shares, residuals, *searched)
     return Task(program, X, y, linear, ~linear, unit, middle, typical), work
 
 

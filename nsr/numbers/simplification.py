@@ -156,9 +156,8 @@ def _pulled(value: Value) -> Factored:
     sign, prefix, values = terms[0] if len(terms) == 1 else Term(1, *_write(terms))
     for layout, rest in (((CONSTANT,), ()), (("mul", CONSTANT), ()), (("div", "mul", CONSTANT), ("div",))):
         if prefix[: len(layout)] == layout:
-            return Factored(
-                sign if values[0] >= 0 else -sign, abs(values[0]), (*rest, *prefix[len(layout) :]), values[1:]
-            )
+            sign = sign if values[0] >= 0 else -sign
+            return Factored(sign, abs(values[0]), (*rest, *prefix[len(layout) :]), values[1:])
     return Factored(sign, None, prefix, values)
 
 

@@ -1,7 +1,5 @@
 """Which variables of a function can change places? Decided by its values."""
 
-from __future__ import annotations
-
 import itertools
 from functools import lru_cache
 

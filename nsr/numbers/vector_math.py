@@ -7,8 +7,6 @@ one: subtract the nearest multiple of π/2 (or of ln 2) in several pieces, use a
 and put the result together by the bits of the multiple.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -23,11 +21,8 @@ from nsr.numbers.compiling import COMPILE
 # on its points.
 # Adding it moves the nearest integer into the lowest bits of a float64; subtracting it gives it back.
 ROUND = 1.5 * 2.0**52
-PI_2_HIGH, PI_2_MIDDLE, PI_2_LOW = (
-    1.57079632673412561417,
-    6.07710050630396597660e-11,
-    2.02226624879595063154e-21,
-)
+PI_2_HIGH, PI_2_MIDDLE = 1.57079632673412561417, 6.07710050630396597660e-11
+PI_2_LOW = 2.02226624879595063154e-21
 # Both have few bits, so that a multiple of them is exact.
 LN_2_HIGH, LN_2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 LARGEST_ANGLE = 1e5  # beyond, three pieces of π/2 are not enough and the C library takes over
@@ -36,17 +31,15 @@ LARGEST_ANGLE = 1e5  # beyond, three pieces of π/2 are not enough and the C lib
 @intrinsic
 def bits_of(context, x):
     """The 64 bits of a float64 as an integer."""
-    return types.int64(types.float64), lambda context, builder, signature, args: builder.bitcast(
-        args[0], ir.IntType(64)
-    )
+    cast = lambda context, builder, signature, args: builder.bitcast(args[0], ir.IntType(64))
+    return types.int64(types.float64), cast
 
 
 @intrinsic
 def float_of(context, bits):
     """The float64 with these 64 bits."""
-    return types.float64(types.int64), lambda context, builder, signature, args: builder.bitcast(
-        args[0], ir.DoubleType()
-    )
+    cast = lambda context, builder, signature, args: builder.bitcast(args[0], ir.DoubleType())
+    return types.float64(types.int64), cast
 
 
 @njit(inline="always", **COMPILE)
@@ -138,8 +131,5 @@ def exp_row(rows: np.ndarray, t: int) -> None:
         q = 1 / 2 + r * (1 / 6 + r * q)
         half = n * 0.5 + ROUND
         rest = (n - (half - ROUND)) + ROUND
-        rows[t, p] = (
-            (1.0 + (r + r * r * q))
-            * float_of((bits_of(half) + 1023) << 52)
-            * float_of((bits_of(rest) + 1023) << 52)
-        )
+        low, high = float_of((bits_of(half) + 1023) << 52), float_of((bits_of(rest) + 1023) << 52)
+        rows[t, p] = (1.0 + (r + r * r * q)) * low * high

@@ -6,8 +6,6 @@ So a weighted fit is a plain fit of √w·f(x) to √w·y, in which √w is one 
 matter.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -8,7 +8,7 @@ from nsr.doors import door
 
 __getattr__, __dir__, __all__ = door(
     __name__,
-    {
+    **{
         "estimator": "NSRegressor",
         "baselines": "BASELINES OURS as_prefix available same_time",
     },

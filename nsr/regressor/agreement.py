@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from nsr.formulas.expressions import Valued
-from nsr.numbers.evaluation import fit_many
+from nsr.numbers.fitting import fit_many
 from nsr.search.deadline import Deadline
 from nsr.search.model_selection import description_length
 

@@ -54,7 +54,6 @@ from nsr.regressor.nice_numbers import snapped
 from nsr.regressor.own_formulas import read_formula
 from nsr.regressor.tables import check_table, default_names, symbols_for, weighted
 from nsr.regressor.ticker import Ticker
-from nsr.regressor.warming import warm_up
 from nsr.search import plain_forms
 from nsr.search.allowance import NAMES, Allowance
 from nsr.search.deadline import Deadline
@@ -64,6 +63,7 @@ from nsr.search.oracle import NOISE, Candidate, Oracle
 from nsr.search.pruning import plainer, pruned
 from nsr.search.strategies.local import LocalSearch
 from nsr.search.subsampling import solve_bagged
+from nsr.search.warming import warm_up
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -32,14 +32,8 @@ from nsr.formulas.expressions import (
 if TYPE_CHECKING:
     import torch
 
-_ARITHMETIC = {
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
-    "div": operator.truediv,
-    "neg": operator.neg,
-    **{token: (lambda a, n=n: a**n) for token, n in EXPONENT.items()},
-}
+_ARITHMETIC = {name: getattr(operator, name) for name in ("add", "sub", "mul", "neg")}
+_ARITHMETIC |= {"div": operator.truediv, **{name: (lambda a, n=n: a**n) for name, n in EXPONENT.items()}}
 _C_SIGN = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
 
@@ -68,12 +62,8 @@ def as_numpy(
     >>> as_numpy(("add", "C", "pow2", "x1"), (0.5,), [1])(np.array([[9.0, 1.0], [9.0, 2.0]]))
     array([1.5, 4.5])
     """
-    names = {name: {"asin": "arcsin"}.get(name, name) for name in (*FUNCTIONS, "sqrt")}
-    inner = composed(
-        prefix,
-        [np.float64(c) for c in constants],
-        {token: getattr(np, name) for token, name in names.items()},
-    )
+    functions = {name: getattr(np, {"asin": "arcsin"}.get(name, name)) for name in (*FUNCTIONS, "sqrt")}
+    inner = composed(prefix, [np.float64(c) for c in constants], functions)
 
     def formula(X: np.ndarray) -> np.ndarray:
         X = np.asarray(X, dtype=float)
@@ -90,9 +80,8 @@ def as_torch(prefix: Prefix, constants: Constants, columns: Sequence[int]) -> to
     class Formula(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.constants = torch.nn.ParameterList(
-                torch.nn.Parameter(torch.tensor(c, dtype=torch.float64)) for c in constants
-            )
+            values = [torch.tensor(c, dtype=torch.float64) for c in constants]
+            self.constants = torch.nn.ParameterList(map(torch.nn.Parameter, values))
             functions = {name: getattr(torch, name) for name in (*FUNCTIONS, "sqrt")}
             self.inner = composed(prefix, self.constants, functions)
 
@@ -142,14 +131,10 @@ def as_c(prefix: Prefix, constants: Constants, columns: Sequence[int], names: Se
 
 def dumped(formulas: Sequence[tuple[Prefix, Constants]], rows: list[dict], about: dict[str, Any]) -> str:
     """Formulas, what is known about each, and about the estimator, as JSON text without NaN and infinity."""
-    equations = [
-        {
-            "tokens": list(prefix),
-            "values": list(constants),
-            **{key: finite(value) for key, value in row.items()},
-        }
-        for (prefix, constants), row in zip(formulas, rows)
-    ]
+    equations = []
+    for (prefix, constants), row in zip(formulas, rows):
+        known = {key: finite(value) for key, value in row.items()}
+        equations.append({"tokens": list(prefix), "values": list(constants), **known})
     return json.dumps({**about, "equations": equations}, ensure_ascii=False, allow_nan=False, indent=1)
 
 
@@ -164,9 +149,8 @@ def loaded(text: str) -> tuple[list[tuple[Prefix, Constants]], list[dict], dict[
         if prefix.count(CONSTANT) != len(constants):
             raise ValueError(f"the formula {' '.join(prefix)} has {len(constants)} constants")
         formulas.append((prefix, constants))
-        row["description_length"] = (
-            math.inf if row["description_length"] is None else row["description_length"]
-        )
+        if row["description_length"] is None:
+            row["description_length"] = math.inf
     return formulas, rows, about
 
 

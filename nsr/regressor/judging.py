@@ -12,7 +12,8 @@ import numpy as np
 from nsr.data.problems import rounding_floor
 from nsr.data.rescaling import Units
 from nsr.formulas.expressions import Prefix
-from nsr.numbers.evaluation import evaluate, fit_constants, gradient, r2_score
+from nsr.numbers.evaluation import evaluate, gradient, r2_score
+from nsr.numbers.fitting import fit_constants
 from nsr.numbers.weighting import roots
 from nsr.search.deadline import Deadline
 from nsr.search.model_selection import description_length

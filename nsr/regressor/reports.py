@@ -92,24 +92,19 @@ def _certainty(model: NSRegressor, constants: Sequence[float], agreement: Agreem
         said.append(f"The search ended early: {model.stopped_}.")
     text = "".join(f"<p>{html.escape(line)}</p>" for line in said)
     if constants and 1.0 - r2 > NOISE:
-        intervals = [
-            (f"{c:.6g}", f"set to {name}" if name else f"{c - half:.6g} to {c + half:.6g}")
-            for c, half, name in zip(constants, model.half_widths_, model.nice_)
-        ]
+        known = zip(constants, model.half_widths_, model.nice_)
+        told = lambda c, half, name: f"set to {name}" if name else f"{c - half:.6g} to {c + half:.6g}"
+        intervals = [(f"{one[0]:.6g}", told(*one)) for one in known]
         text += _table(("constant, in its order", "95 % interval"), intervals)
         text += "<p>Intervals hold if the form is right and the errors are independent, of one size or as the weights say.</p>"
     return text
 
 
 def _front(model: NSRegressor) -> str:
-    front = model.pareto_front_
-    rows = [
-        (ARROW if index == 0 else "", row.complexity, r2_text(row.r2), row.equation)
-        for index, row in front.head(SHOWN).iterrows()
-    ]
+    front, line = model.pareto_front_, lambda row: (row.complexity, r2_text(row.r2), row.equation)
+    rows = [(ARROW if index == 0 else "", *line(row)) for index, row in front.head(SHOWN).iterrows()]
     if 0 not in front.index:  # the answer is not always on the front: digits have a price, too
-        first = model.equations_.iloc[0]
-        rows.append((ARROW, first.complexity, r2_text(first.r2), first.equation))
+        rows.append((ARROW, *line(model.equations_.iloc[0])))
     return _table(("", "tokens", "R²", "formula"), rows)
 
 
@@ -152,18 +147,12 @@ def _pictures(model: NSRegressor, X: np.ndarray, y: np.ndarray, target: str) -> 
         grid = np.repeat(X[:1], 300, axis=0)
         grid[:, j] = np.linspace(X[:, j].min(), X[:, j].max(), 300)
         x, across, curve = X[:, j], name, (grid[:, j], evaluate(prefix, grid, constants))
-        fit = _picture(
-            x, y, (name, target), curve, f"{target} against {name}: points are rows, the line is the formula."
-        )
+        alt = f"{target} against {name}: points are rows, the line is the formula."
+        fit = _picture(x, y, (name, target), curve, alt)
     else:
         x, across, ends = values, f"{target} by the formula", (values.min(), values.max())
-        fit = _picture(
-            y,
-            values,
-            (f"{target} measured", across),
-            (ends, ends),
-            f"{target} by the formula against {target} measured: on the line both are equal.",
-        )
+        alt = f"{across} against {target} measured: on the line both are equal."
+        fit = _picture(y, values, (f"{target} measured", across), (ends, ends), alt)
     residual, flat = y - values, ((x.min(), x.max()), (0.0, 0.0))
     alt = f"Residuals of {target} against {across}: rows above the line are larger than the formula says."
     return [fit, _picture(x, residual, (across, "measured minus formula"), flat, alt)]

@@ -1,8 +1,6 @@
 """A user's table: what is wrong with it, said in a sentence that names the column and what to do, before
 anything is fitted."""
 
-from __future__ import annotations
-
 import keyword
 import numbers
 import re
@@ -36,26 +34,19 @@ def check_table(X: Any, y: Any) -> None:
     _check_mask("X", X)
     names, parts, rows = _columns(X)
     if not parts:
-        raise TableError(
-            f"X has no columns: 0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required. Give it at least one."
-        )
+        least = f"0 feature(s) (shape=({rows}, 0)) while a minimum of 1 is required"
+        raise TableError(f"X has no columns: {least}. Give it at least one.")
     if rows == 0:
-        raise TableError(
-            f"X has no rows: 0 sample(s) (shape=(0, {len(parts)})). Was the file empty, or did a filter drop everything?"
-        )
+        why = "Was the file empty, or did a filter drop everything?"
+        raise TableError(f"X has no rows: 0 sample(s) (shape=(0, {len(parts)})). {why}")
+    text_advice = "Leave it out, or turn it into numbers (pandas.get_dummies)."
     for name, values in zip(names, parts):
-        _check_column(
-            f"Column {name} of X",
-            values,
-            "Drop such rows or fill them in.",
-            "Leave it out, or turn it into numbers (pandas.get_dummies).",
-        )
+        _check_column(f"Column {name} of X", values, "Drop such rows or fill them in.", text_advice)
     if y is not None:
         _check_target(y, rows)
         if rows > 1 and all(_constant(values) for values in parts):
-            raise TableError(
-                f"No column of X varies over its {rows} rows, so none can explain y. Are these the right columns?"
-            )
+            none = f"No column of X varies over its {rows} rows, so none can explain y"
+            raise TableError(f"{none}. Are these the right columns?")
 
 
 def _columns(X: Any) -> tuple[list[str], list[np.ndarray], int]:
@@ -64,28 +55,25 @@ def _columns(X: Any) -> tuple[list[str], list[np.ndarray], int]:
     if columns is not None:
         double = [str(name) for name, n in Counter(map(str, columns)).items() if n > 1]
         if double:
-            raise TableError(
-                f"X has two columns named {double[0]!r}. Rename one: every variable of a formula needs its own name."
-            )
-        kinds = {isinstance(name, str) for name in columns}
-        if len(kinds) > 1:
-            raise TableError(
-                "Some columns of X are named by words and some by numbers. Name all by words: X.columns = X.columns.astype(str)."
-            )
+            why = "every variable of a formula needs its own name"
+            raise TableError(f"X has two columns named {double[0]!r}. Rename one: {why}.")
+        if len({isinstance(name, str) for name in columns}) > 1:
+            words = "Name all by words: X.columns = X.columns.astype(str)."
+            raise TableError(f"Some columns of X are named by words and some by numbers. {words}")
         return list(map(str, columns)), [np.asarray(X.iloc[:, j]) for j in range(len(columns))], len(X)
     if X is None or isinstance(X, dict | str):
+        made = "pandas.DataFrame makes one of a dict of columns, pandas.read_csv of a file"
+        what = "None" if X is None else f"a {type(X).__name__}"
         raise TableError(
-            f"X is {'None' if X is None else f'a {type(X).__name__}'}, not a table. Give a DataFrame (pandas.DataFrame makes one of a dict "
-            "of columns, pandas.read_csv of a file) or an array of rows and columns."
+            f"X is {what}, not a table. Give a DataFrame ({made}) or an array of rows and columns."
         )
     array = np.asarray(X)
     if np.iscomplexobj(array):
         raise TableError("Complex data not supported: give the real and the imaginary part as two columns.")
     if array.ndim != 2:
-        raise TableError(
-            f"Expected 2D array, X has {array.ndim} dimension{'s' * (array.ndim != 1)}: a table has rows and columns. Reshape your data: "
-            "X.reshape(-1, 1) makes one column of a list of numbers, table[['name']] takes one column of a table."
-        )
+        found = f"X has {array.ndim} dimension{'s' * (array.ndim != 1)}: a table has rows and columns"
+        one = "X.reshape(-1, 1) makes one column of a list of numbers, table[['name']] takes one column of a table"
+        raise TableError(f"Expected 2D array, {found}. Reshape your data: {one}.")
     return default_names(array.shape[1]), list(array.T), array.shape[0]
 
 
@@ -94,9 +82,8 @@ def _check_mask(what: str, values: Any) -> None:
     parts = values if isinstance(values, list | tuple) else [values]
     n = sum(int(np.ma.getmaskarray(part).sum()) for part in parts if isinstance(part, np.ma.MaskedArray))
     if n:
-        raise TableError(
-            f"{what} has {n} masked value{'s' * (n > 1)}: {'they are' if n > 1 else 'it is'} missing. Drop such rows, or fill them in."
-        )
+        masked = f"{n} masked values: they are missing" if n > 1 else "1 masked value: it is missing"
+        raise TableError(f"{what} has {masked}. Drop such rows, or fill them in.")
 
 
 def _check_target(y: Any, rows: int) -> None:
@@ -105,39 +92,29 @@ def _check_target(y: Any, rows: int) -> None:
     if target.ndim == 0:
         raise TableError(f"y is {y!r}, one thing; give the value of every row, for instance table['name'].")
     if np.iscomplexobj(target):
-        raise TableError(
-            "Complex data not supported: y must be real. Fit the real and the imaginary part one after the other."
-        )
+        parts = "Fit the real and the imaginary part one after the other."
+        raise TableError(f"Complex data not supported: y must be real. {parts}")
     if target.ndim > 2 or target.ndim == 2 and target.shape[1] != 1:
-        raise TableError(
-            f"y should be a 1d array, it has the shape {target.shape}. Fit one column of it at a time."
-        )
+        one = "Fit one column of it at a time."
+        raise TableError(f"y should be a 1d array, it has the shape {target.shape}. {one}")
     if len(target) != rows:
-        raise TableError(
-            f"X and y have inconsistent numbers of samples: X has {rows} rows, y has {len(target)}. They must be of the same rows."
-        )
-    flat = target.reshape(-1)
-    _check_column(
-        "y",
-        flat,
-        "Drop such rows: a value to explain cannot be guessed.",
-        "A formula's values are numbers: turn it into some, 0 and 1 for instance.",
-    )
+        both = f"X has {rows} rows, y has {len(target)}. They must be of the same rows."
+        raise TableError(f"X and y have inconsistent numbers of samples: {both}")
+    flat, advice = target.reshape(-1), "Drop such rows: a value to explain cannot be guessed."
+    text_advice = "A formula's values are numbers: turn it into some, 0 and 1 for instance."
+    _check_column("y", flat, advice, text_advice)
     if rows == 1:
-        raise TableError(
-            "X has 1 sample. At least 2 rows are needed, and a formula worth having wants ten times as many."
-        )
+        more = "At least 2 rows are needed, and a formula worth having wants ten times as many."
+        raise TableError(f"X has 1 sample. {more}")
     if flat.dtype.kind in "fiub":
         flat = flat.astype(float)
         if np.ptp(flat) == 0:
-            raise TableError(
-                f"y is the constant {flat[0]:g} in all {rows} rows: there is nothing to explain. Is it the right column?"
-            )
+            nothing = "there is nothing to explain. Is it the right column?"
+            raise TableError(f"y is the constant {flat[0]:g} in all {rows} rows: {nothing}")
         if np.abs(flat).max() > LARGEST or np.abs(flat - flat.mean()).max() < 1 / LARGEST:
-            raise TableError(
-                f"y goes from {flat.min():g} to {flat.max():g}: too {'large' if np.abs(flat).max() > 1 else 'close'} to be squared in "
-                "64 bits. Measure it in another unit, for instance y / 1e100."
-            )
+            why = f"too {'large' if np.abs(flat).max() > 1 else 'close'} to be squared in 64 bits"
+            other = "Measure it in another unit, for instance y / 1e100."
+            raise TableError(f"y goes from {flat.min():g} to {flat.max():g}: {why}. {other}")
 
 
 def weighted(
@@ -177,9 +154,8 @@ def weights_of(sample_weight: Any, y_error: Any, rows: int) -> np.ndarray | None
     if not fine.all():
         n, first = int((~fine).sum()), int(np.flatnonzero(~fine)[0]) + 1
         allowed = "an error is above 0" if what == "y_error" else "a weight is a number from 0 on"
-        raise TableError(
-            f"{what} has {n} value{'s' * (n > 1)} that cannot be, first {values[first - 1]:g} in row {first} of {rows}: {allowed}."
-        )
+        place = f"first {values[first - 1]:g} in row {first} of {rows}"
+        raise TableError(f"{what} has {n} value{'s' * (n > 1)} that cannot be, {place}: {allowed}.")
     least = values.min()
     if least == np.inf or values.max() == 0:
         raise TableError(f"By {what} no row counts at all: every weight is zero.")
@@ -200,9 +176,8 @@ def _check_column(what: str, values: np.ndarray, advice: str, text_advice: str) 
         if any(hasattr(v, "strftime") for v in values):  # datetime, Timestamp, Period
             raise TableError(f"{what} {DATES}")
         if any(isinstance(v, int) and abs(v) > FLOATS for v in values):
-            raise TableError(
-                f"{what} holds an integer that is too large for a number of 64 bits. Measure it in another unit."
-            )
+            large = "an integer that is too large for a number of 64 bits"
+            raise TableError(f"{what} holds {large}. Measure it in another unit.")
         missing = [v is None or v is not v or type(v).__name__ == "NAType" for v in values]
         values = np.where(np.array(missing, dtype=bool), np.nan, 0.0)
     elif values.dtype.kind in "Mm":
@@ -213,9 +188,8 @@ def _check_column(what: str, values: np.ndarray, advice: str, text_advice: str) 
     for (name, kind), wrong in ((("missing", "(NaN)"), np.isnan(values)), (too_large, np.isinf(values))):
         if wrong.any():
             n, first = int(wrong.sum()), int(np.flatnonzero(wrong)[0]) + 1
-            raise TableError(
-                f"{what} has {n} {name} value{'s' * (n > 1)} {kind}, first in row {first} of {len(values)}. {advice}"
-            )
+            many = f"{n} {name} value{'s' * (n > 1)} {kind}"
+            raise TableError(f"{what} has {many}, first in row {first} of {len(values)}. {advice}")
 
 
 def _is_number(text: str) -> bool:

@@ -8,7 +8,7 @@ from nsr.doors import door
 
 __getattr__, __dir__, __all__ = door(
     __name__,
-    {
+    **{
         "engine": "Budget Search View solve solve_all",
         "oracle": "Oracle Verify r2_fresh",
         "decoding": "Complete Hypothesis NextTokens",

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from nsr.formulas.expressions import ARITY, FULL, Prefix, Token
 
+Tokens = Iterable[Token]
 NAMES = FULL.operators
 # Operators that come and go together: a difference is a sum with a negative constant, and some networks have
 # names of their own.
 _SAME = {"add": "sub neg", "sub": "add neg", "div": "inv", "pow2": "sq", "pow3": "cb"}
 
 
-def _with_same(operators: Iterable[Token]) -> set[Token]:
+def _with_same(operators: Tokens) -> set[Token]:
     return {same for token in operators for same in (token, *_SAME.get(token, "").split())}
 
 
@@ -25,12 +26,7 @@ class Allowance:
     needed: frozenset[Token] = frozenset()
 
     @classmethod
-    def of(
-        cls,
-        operators: Iterable[Token] | None = None,
-        forbid: Iterable[Token] = (),
-        needed: Iterable[Token] = (),
-    ) -> Allowance:
+    def of(cls, operators: Tokens | None = None, forbid: Tokens = (), needed: Tokens = ()) -> Allowance:
         """From the only operators that may occur (None: all of them), or those that may not.
 
         >>> Allowance.of(["add", "mul"]).admits(("sub", "x1", "x2")), Allowance.of(["add", "mul"]).admits(("sin", "x1"))

@@ -1,7 +1,5 @@
 """A deadline: the moment after which no more work is begun that an answer can do without."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -93,6 +93,11 @@ class Job(NamedTuple):
     n_variables: int
     past: Tensor | None = None  # (layers, 2, L, h), see `Network.prefill`
 
+    @property
+    def prompt_length(self) -> int:
+        """Tokens of the prompt, with the two around each subtree."""
+        return sum(len(tree) + 2 for tree in self.request.prompt)
+
 
 def decoder_input(vocabulary: Vocabulary, prefix: Prefix, prompt: Sequence[Prefix] = ()) -> list[int]:
     """Token ids that the decoder reads before it writes: the prompt's subtrees between partition tokens,
@@ -120,10 +125,7 @@ def passes(jobs: Sequence[Job], members: list[int], network) -> list[list[int]]:
     size, b = row_limit(network), getattr(jobs[members[0]].request, "beam_size", 1)
     if any(jobs[i].request.prompt for i in members):
         size = min(size, PROMPTED) if network.device.type == "cpu" else size
-        members = sorted(
-            members,
-            key=lambda i: sum(len(tree) + 2 for tree in jobs[i].request.prompt) + len(jobs[i].request.prefix),
-        )
+        members = sorted(members, key=lambda i: jobs[i].prompt_length + len(jobs[i].request.prefix))
         n = -(-len(members) // max(1, size // b))
         cuts = [len(members) * k // n for k in range(n + 1)]  # n groups of equal size
     else:
@@ -135,17 +137,15 @@ def _prefill(
     network, vocabulary: Vocabulary, memory: Tensor, jobs: Sequence[Job]
 ) -> tuple[Tensor, object, Tensor]:
     """Let the network read every job's input: logits (J, V), its state, and the number of tokens read (J,)."""
-    inputs = [
-        decoder_input(vocabulary, job.request.prefix, job.request.prompt if job.past is None else ())
-        for job in jobs
-    ]
+    prompts = [job.request.prompt if job.past is None else () for job in jobs]
+    inputs = [decoder_input(vocabulary, job.request.prefix, prompt) for job, prompt in zip(jobs, prompts)]
     return read(network, memory, inputs, [job.memory for job in jobs], [job.past for job in jobs])
 
 
 def read(
     network,
     memory: Tensor,
-    inputs: Sequence[Sequence[int]],
+    inputs: Sequence[list[int]],
     rows: Sequence[int],
     past: Sequence[Tensor | None] = (),
 ) -> tuple[Tensor, object, Tensor]:
@@ -161,8 +161,7 @@ def read(
 def room_for(network, job: Job) -> int:
     """Longest expression that a job may write: its own limit or the network's positions, whichever is
     shorter."""
-    prompt = sum(len(tree) + 2 for tree in job.request.prompt)
-    return min(job.request.max_len, network.config.positions - 1 - prompt)
+    return min(job.request.max_len, network.config.positions - 1 - job.prompt_length)
 
 
 def _possible(network, job: Job) -> bool:
@@ -248,21 +247,12 @@ class _Beams:
         length = torch.tensor([len(job.request.prefix) for job in jobs], device=device)
         nothing = torch.full((J, b), -torch.inf, dtype=torch.float64, device=device)
         unwritten = torch.full((J, b, int((room - length).max())), -1, device=device)
-        beams = cls(
-            job=torch.arange(J, device=device),
-            room=room,
-            length=length,
-            n_variables=torch.tensor([job.n_variables for job in jobs], device=device),
-            log_prob=nothing.clone(),
-            needed=torch.zeros(J, b, dtype=torch.long, device=device),
-            tokens=unwritten,
-            done_score=nothing,
-            done_log_prob=nothing,
-            done_tokens=unwritten,
-        )
-        beams.log_prob[:, 0] = 0.0
-        beams.needed[:, 0] = torch.tensor([open_arguments(job.request.prefix) for job in jobs], device=device)
-        return beams
+        n_variables = torch.tensor([job.n_variables for job in jobs], device=device)
+        log_prob, needed = nothing.clone(), torch.zeros(J, b, dtype=torch.long, device=device)
+        log_prob[:, 0] = 0.0
+        needed[:, 0] = torch.tensor([open_arguments(job.request.prefix) for job in jobs], device=device)
+        live, done = (log_prob, needed, unwritten), (nothing, nothing, unwritten)
+        return cls(torch.arange(J, device=device), room, length, n_variables, *live, *done)
 
     @property
     def live(self) -> Tensor:
@@ -384,23 +374,17 @@ def _in_place(parent: Tensor, live: Tensor) -> Tensor:
     first = groups.values < b
     first[:, 1:] &= groups.values[:, 1:] != groups.values[:, :-1]
     stays = torch.zeros_like(live).scatter(1, groups.indices, first)
-    taken = torch.zeros(len(parent), b + 1, dtype=torch.long, device=parent.device).scatter(
-        1, torch.where(stays, parent, b), 1
-    )[:, :b]
-    free = taken.argsort(dim=1, stable=True)  # places without an heir come first
+    taken = torch.zeros(len(parent), b + 1, dtype=torch.long, device=parent.device)
+    taken.scatter_(1, torch.where(stays, parent, b), 1)
+    free = taken[:, :b].argsort(dim=1, stable=True)  # places without an heir come first
     place = torch.where(stays, parent, free.gather(1, (~stays).cumsum(1).sub(1).clamp(min=0)))
     return place.argsort(dim=1)
 
 
 def _collect(beams: _Beams, jobs: Sequence[Job], vocabulary: Vocabulary, cost: Tensor, results: list) -> None:
     """Write down the finished hypotheses of jobs whose search is over."""
-    per_job = zip(
-        beams.job.tolist(),
-        beams.done_score.tolist(),
-        beams.done_log_prob.tolist(),
-        beams.done_tokens.tolist(),
-    )
-    for j, scores, log_probs, rows in per_job:
+    done = beams.job, beams.done_score, beams.done_log_prob, beams.done_tokens
+    for j, scores, log_probs, rows in zip(*(tensor.tolist() for tensor in done)):
         finished = []
         for score, log_prob, ids in zip(scores, log_probs, rows):
             if score > float("-inf"):

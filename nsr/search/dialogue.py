@@ -8,8 +8,6 @@ Whoever answers writes
     dialogue.result  # what the search returned
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from typing import Any
 

@@ -5,8 +5,6 @@ Both are computed once, at the first request: a tree search asks hundreds of thi
 after one prompt.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,9 +75,8 @@ class Memories:
         the way, and once.
         """
         read_now = [0] * len(asked)
-        if not any(
-            request.prompt and (request.prefix or isinstance(request, NextTokens)) for _, request in asked
-        ):
+        begun = lambda request: request.prefix or isinstance(request, NextTokens)
+        if not any(request.prompt and begun(request) for _, request in asked):
             return [None] * len(asked), read_now
         keys = [(id(problem), request.hints, request.prompt) for problem, request in asked]
         first = {key: i for i, key in reversed(list(enumerate(keys)))}  # who asks first pays for all
@@ -88,9 +85,8 @@ class Memories:
         spelled = {key: self.vocabulary.encode(sequence((), key[2])[:-2]) for key in first if key not in kept}
         # After a prompt that fills all positions nothing can be written, so nothing will be asked.
         room = self.network.config.positions - 1
-        missing = sorted(
-            (key for key, ids in spelled.items() if 0 < len(ids) <= room), key=lambda key: len(spelled[key])
-        )
+        missing = [key for key, ids in spelled.items() if 0 < len(ids) <= room]
+        missing.sort(key=lambda key: len(spelled[key]))
         for start in range(0, len(missing), PROMPTED):
             batch = missing[start : start + PROMPTED]
             inputs = [spelled[key] for key in batch]

@@ -151,9 +151,8 @@ class _Running:
                 return
             finally:
                 self.oracle.charge(clocks() - begin)
-            self.answers = {
-                k: self.cache[request] for k, request in enumerate(self.asked) if request in self.cache
-            }
+            asked = enumerate(self.asked)
+            self.answers = {k: self.cache[request] for k, request in asked if request in self.cache}
             if not self.asked:
                 raise ValueError("a strategy yielded an empty list; yield at least one request")
             self.limit(budget)
@@ -168,7 +167,7 @@ class _Running:
         for k, request in enumerate(self.asked):
             if room is not None and isinstance(request, Verify):
                 if len(request.prefixes) > room:
-                    self.asked[k] = request.first(room)
+                    self.asked[k] = request.between(0, room)
                     self.stopped = f"budget of {budget.candidates} candidates spent"
                 room -= len(self.asked[k].prefixes)
 
@@ -232,10 +231,8 @@ def solve_all(
             if not run.over:
                 run.stopped = INTERRUPTED
                 run.finish()
-    size = getattr(strategy, "beam_size", None)
-    return [
-        Result.of(run.oracle, strategy.name, size, seed, run.answer, run.stopped, reference) for run in runs
-    ]
+    how = strategy.name, getattr(strategy, "beam_size", None), seed
+    return [Result.of(run.oracle, *how, run.answer, run.stopped, reference) for run in runs]
 
 
 def _run(runs: list[_Running], model: Model, budget: Budget, watch: Watch | None) -> Iterator[int]:
@@ -273,10 +270,8 @@ def _batch(waiting: list[tuple[_Running, int, Request]], rows: int) -> list[tupl
     """
     groups: dict[Any, list] = {}
     for item in waiting:
-        request = item[2]
-        groups.setdefault(
-            decoding.alike(request) if isinstance(request, Complete) else NextTokens, []
-        ).append(item)
+        kind = decoding.alike(item[2]) if isinstance(item[2], Complete) else NextTokens
+        groups.setdefault(kind, []).append(item)
     most = max(groups.values(), key=len)
     rows *= 4 if any(request.prompt for _, _, request in most) else 1
     return most[: max(1, rows // getattr(most[0][2], "beam_size", 1))]
@@ -287,10 +282,8 @@ def _decode(batch: list[tuple[_Running, int, Request]], memories: Memories, mode
     begin = clocks()
     memory, rows = memories.rows([(run.oracle.problem, request.hints) for run, _, request in batch])
     pasts, read = memories.pasts([(run.oracle.problem, request) for run, _, request in batch], memory, rows)
-    jobs = [
-        Job(request, row, run.oracle.problem.n_variables, past)
-        for (run, _, request), row, past in zip(batch, rows, pasts)
-    ]
+    answering = [(request, run.oracle.problem.n_variables) for run, _, request in batch]
+    jobs = [Job(request, row, n, past) for (request, n), row, past in zip(answering, rows, pasts)]
     work = decoding.complete if isinstance(batch[0][2], Complete) else decoding.next_tokens
     answers, costs = work(model.network, model.vocabulary, memory, jobs)
     costs = [cost + more for cost, more in zip(costs, read)]

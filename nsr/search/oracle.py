@@ -18,8 +18,8 @@ import numpy as np
 
 from nsr.data.problems import Problem
 from nsr.formulas.expressions import VARIABLES, ExpressionError, Prefix, variables
-from nsr.numbers.evaluation import Fit, evaluate, fit_many, r2_score
-from nsr.numbers.fitting import Method
+from nsr.numbers.evaluation import evaluate, r2_score
+from nsr.numbers.fitting import Fit, Method, fit_many
 
 FAILED = -math.inf
 NOISE = 1e-12  # two fits whose 1 − R² are both below this differ by rounding only
@@ -49,10 +49,6 @@ class Verify:
         """Verify what a beam search returned: things with a `prefix` and a `log_prob`."""
         hypotheses = list(hypotheses)
         return cls(tuple(h.prefix for h in hypotheses), tuple(h.log_prob for h in hypotheses), **options)
-
-    def first(self, n: int) -> Verify:
-        """The same request for the first n candidates only."""
-        return self.between(0, n)
 
     def between(self, begin: int, end: int) -> Verify:
         """The same request for the candidates from begin to end only."""
@@ -159,11 +155,8 @@ class Oracle:
 def verify_all(requests: Sequence[tuple[Oracle, Verify]]) -> list[list[Candidate]]:
     """Answer the verifications of many problems with a few compiled calls over all their candidates."""
     answers: list[list[Candidate]] = [[] for _ in requests]
-    tasks = [
-        _Task(number, oracle, request, j)
-        for number, (oracle, request) in enumerate(requests)
-        for j in range(len(request.prefixes))
-    ]
+    numbered = [(number, oracle, request) for number, (oracle, request) in enumerate(requests)]
+    tasks = [_Task(*task, j) for task in numbered for j in range(len(task[2].prefixes))]
     for start in range(0, len(tasks), JOBS):
         batch, begin = tasks[start : start + JOBS], clocks()
         _fit_new(batch)
@@ -200,9 +193,8 @@ class _Task(NamedTuple):
 
     def remember(self, fit: Fit) -> None:
         log_prob = self.request.log_probs[self.j] if self.request.log_probs else math.nan
-        self.oracle.verified[self.key] = Candidate(
-            self.prefix, fit.constants, fit.r2, fit.mse, fit.why, log_prob, self.request.note
-        )
+        found = self.prefix, fit.constants, fit.r2, fit.mse, fit.why
+        self.oracle.verified[self.key] = Candidate(*found, log_prob, self.request.note)
 
 
 def _fit_new(tasks: Iterable[_Task]) -> None:
@@ -220,14 +212,10 @@ def _fit_new(tasks: Iterable[_Task]) -> None:
     for task in new.values():
         alike.setdefault((task.oracle.fit, task.request.starts), []).append(task)
     for (method, starts), group in alike.items():
-        triples = [(task.prefix, task.oracle.problem.X, task.oracle.problem.y) for task in group]
-        fits = fit_many(
-            triples,
-            starts=starts,
-            initial=[task.initial for task in group],
-            method=method,
-            weights=[task.oracle.problem.weights for task in group],
-        )
+        problems, initial = [task.oracle.problem for task in group], [task.initial for task in group]
+        triples = [(task.prefix, problem.X, problem.y) for task, problem in zip(group, problems)]
+        weights = [problem.weights for problem in problems]
+        fits = fit_many(triples, starts, initial=initial, method=method, weights=weights)
         for task, fit in zip(group, fits):
             task.remember(fit)
             task.oracle.n_fits += 1
@@ -240,12 +228,8 @@ def _refusal(problem: Problem, prefix: Prefix) -> str:
         used = variables(prefix)
     except ExpressionError as error:
         return str(error)
-    last = VARIABLES.index(used[-1]) + 1 if used else 0
-    return (
-        f"it uses x{last}, the problem has {problem.n_variables} variables"
-        if last > problem.n_variables
-        else ""
-    )
+    last, n = VARIABLES.index(used[-1]) + 1 if used else 0, problem.n_variables
+    return f"it uses x{last}, the problem has {n} variables" if last > n else ""
 
 
 def r2_fresh(problem: Problem, candidate: Candidate) -> float:

@@ -62,9 +62,5 @@ class Protocol:
         return by_name(name, beam_size, published=self.published_decoder)
 
 
-PROTOCOLS: dict[str, Protocol] = {
-    "ours": Protocol(),
-    "published": Protocol(True, "bfgs"),
-    "published decoder": Protocol(True),
-    "published fit": Protocol(fit="bfgs"),
-}
+PROTOCOLS: dict[str, Protocol] = {"ours": Protocol(), "published": Protocol(True, "bfgs")}
+PROTOCOLS |= {"published decoder": Protocol(True), "published fit": Protocol(fit="bfgs")}

@@ -19,7 +19,7 @@ import numpy as np
 
 from nsr.data.problems import Problem
 from nsr.formulas.editing import edits
-from nsr.formulas.expressions import CONSTANT, Prefix, spans
+from nsr.formulas.expressions import CONSTANT, Prefix, constants_at, spans
 from nsr.numbers.evaluation import gradient
 from nsr.numbers.simplification import ODD, QUARTER, Valued, simplify
 from nsr.numbers.weighting import roots, total
@@ -31,6 +31,8 @@ from nsr.search.oracle import NOISE, Candidate, Oracle, Verify, verify_all
 
 PRICE = 2.0  # of a constant, in units of ln P
 TRIES = 8  # verifications that one pruning may ask for
+ROUNDS = 4  # of taking something away and pruning again
+Steps = Generator[Verify, list[Candidate], Candidate]  # asks for verifications, and returns what stood
 
 
 def cost(candidate: Candidate, n_points: int, price: float = PRICE, floor: float = 0.0) -> float:
@@ -41,12 +43,9 @@ def cost(candidate: Candidate, n_points: int, price: float = PRICE, floor: float
     """
     if not candidate.valid:
         return math.inf
-    tokens = 1e-6 * len(candidate.prefix)
-    return (
-        n_points * math.log(max(1.0 - candidate.r2, NOISE, floor))
-        + price * math.log(n_points) * candidate.prefix.count(CONSTANT)
-        + tokens
-    )
+    fit = n_points * math.log(max(1.0 - candidate.r2, NOISE, floor))
+    constants = price * math.log(n_points) * candidate.prefix.count(CONSTANT)
+    return fit + constants + 1e-6 * len(candidate.prefix)
 
 
 # ----------------------------------------------------------------------------------------------------------------- plan
@@ -72,7 +71,7 @@ class Target(NamedTuple):
 def targets(prefix: Prefix, constants: tuple[float, ...]) -> list[Target]:
     """Where each constant could go: a factor to 1, −1 or 0, a summand to 0, a phase to the nearest quarter
     turn."""
-    number = {i: k for k, i in enumerate(i for i, token in enumerate(prefix) if token == CONSTANT)}
+    number = {i: k for k, i in enumerate(constants_at(prefix))}
     ends, parent = spans(prefix), {}
     for i, end in enumerate(ends):
         j = i + 1
@@ -177,9 +176,7 @@ def _after(candidate: Candidate, steps: list[Step]) -> Valued:
     return simplify(candidate.prefix, constants, {step.k: step.value for step in steps})
 
 
-def prune(
-    candidate: Candidate, problem: Problem, price: float = PRICE
-) -> Generator[Verify, list[Candidate], Candidate]:
+def prune(candidate: Candidate, problem: Problem, price: float = PRICE) -> Steps:
     """Shorten a fitted candidate as far as its cost goes down: follow the plan, half of it if that was too
     much, and plan again.
 
@@ -219,9 +216,7 @@ def pruned(
     return _now(prune(candidate, oracle.problem, price), candidate, oracle, deadline)
 
 
-def simplest(
-    candidate: Candidate, problem: Problem, rounds: int = 4
-) -> Generator[Verify, list[Candidate], Candidate]:
+def simplest(candidate: Candidate, problem: Problem) -> Steps:
     """Prune, then take a function or one side of an operator away, or write its limit (nsr.search.disguises),
     and prune again, as long as the description gets shorter (nsr.search.model_selection). Yields
     verifications, as `prune` does.
@@ -232,7 +227,7 @@ def simplest(
     P, floor = len(problem.y), problem.floor
     price = price_of_a_constant(P)
     best = yield from prune(candidate, problem, price)
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         fewer = {edit.prefix: None for edit in edits(best.prefix, (), (), (), kinds=("unwrap", "drop"))}
         fewer |= dict(limits(best.prefix, best.constants, problem.X))
         if not fewer:
@@ -257,12 +252,7 @@ def plainer(candidate: Candidate, oracle: Oracle, deadline: Deadline | None = No
     return _now(simplest(candidate, oracle.problem), candidate, oracle, deadline)
 
 
-def _now(
-    steps: Generator[Verify, list[Candidate], Candidate],
-    candidate: Candidate,
-    oracle: Oracle,
-    deadline: Deadline | None,
-) -> Candidate:
+def _now(steps: Steps, candidate: Candidate, oracle: Oracle, deadline: Deadline | None) -> Candidate:
     """What the steps come to, or the shortest description among what was verified when the deadline passed."""
     deadline, dialogue, verified = deadline or Deadline(), Dialogue(steps), [candidate]
     while not deadline.passed:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # pandas takes half a second to import
 
 SHOWN = 10  # rows that a printed table has
 ARROW = "▶"
+TEXTS = ("expression", "why")  # columns of text, which stand at the left; numbers at the right
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,24 +66,12 @@ class Result:
             if before is None or candidate.key < before.key or candidate is pick:
                 best[candidate.prefix] = candidate
         ranked = tuple(sorted(best.values(), key=lambda candidate: candidate.key))
-        return cls(
-            oracle.problem,
-            strategy,
-            beam_size,
-            seed,
-            pick if pick is not None and pick.valid else None,
-            ranked,
-            oracle.generated,
-            tuple(oracle.trace),
-            oracle.n_candidates,
-            oracle.n_fits,
-            oracle.n_evaluations,
-            oracle.n_tokens,
-            oracle.seconds,
-            oracle.processor,
-            stopped,
-            reference,
-        )
+        picked = pick if pick is not None and pick.valid else None
+        counted = ("n_candidates", "n_fits", "n_evaluations", "n_tokens", "seconds", "processor")
+        cost = {name: getattr(oracle, name) for name in counted}
+        found = picked, ranked, oracle.generated, tuple(oracle.trace)
+        about = {"stopped": stopped, "reference": reference}
+        return cls(oracle.problem, strategy, beam_size, seed, *found, **cost, **about)
 
     @cached_property
     def r2(self) -> float:
@@ -111,12 +100,9 @@ class Result:
         self, candidates: float = math.inf, tokens: float = math.inf, seconds: float = math.inf
     ) -> Candidate | None:
         """The best candidate when no more than this had been spent: the any-time curve."""
-        reached = [
-            point.best
-            for point in self.trace
-            if point.candidates <= candidates and point.tokens <= tokens and point.seconds <= seconds
-        ]
-        return reached[-1] if reached else None
+        limits = ("candidates", candidates), ("tokens", tokens), ("seconds", seconds)
+        within = lambda point: all(getattr(point, name) <= most for name, most in limits)
+        return next((point.best for point in reversed(self.trace) if within(point)), None)
 
     # ------------------------------------------------------------------------------------------------------------ tables
 
@@ -124,41 +110,22 @@ class Result:
         """One row per candidate, best first; the pick has an arrow."""
         import pandas as pd
 
-        rows = []
+        names = ["", "rank", "expression", "tokens", "log_prob", "r2", "r2_fresh"]
+        pick, rows = None if self.answer is None else self.answer.prefix, []
         for rank, c in enumerate(self.candidates[:limit], start=1):
+            fit = c.log_prob, c.r2, r2_fresh(self.problem, c)
+            row = ARROW if c.prefix == pick else "", rank, _infix(c), len(c.prefix), *fit
             novelty = self.reference.novelty(c.prefix) if self.reference is not None else {}
-            rows.append(
-                {
-                    "": ARROW if self._picked(c) else "",
-                    "rank": rank,
-                    "expression": _infix(c),
-                    "tokens": len(c.prefix),
-                    "log_prob": c.log_prob,
-                    "r2": c.r2,
-                    "r2_fresh": r2_fresh(self.problem, c),
-                    **novelty,
-                    "why": c.why,
-                }
-            )
-        columns = ["", "rank", "expression", "tokens", "log_prob", "r2", "r2_fresh", "why"]
-        return pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns)
-
-    def _picked(self, candidate: Candidate) -> bool:
-        return self.answer is not None and candidate.prefix == self.answer.prefix
+            rows.append({**dict(zip(names, row)), **novelty, "why": c.why})
+        return pd.DataFrame(rows) if rows else pd.DataFrame(columns=[*names, "why"])
 
     def _shown(self, write=None) -> list[list[str]]:
         """Header and rows as text: the first SHOWN candidates, and the pick if it comes later."""
         frame = self.to_frame()
         chosen = [i for i in range(len(frame)) if i < SHOWN or frame[""].iloc[i]]
         names = [name for name in frame.columns if name != "why" or any(frame["why"].iloc[i] for i in chosen)]
-        table = [
-            [
-                {"novel": "structure", "log_prob": "log p", "r2": "R²", "r2_fresh": "R² fresh"}.get(
-                    n, n.removeprefix("novel_")
-                )
-                for n in names
-            ]
-        ]
+        heads = {"novel": "structure", "log_prob": "log p", "r2": "R²", "r2_fresh": "R² fresh"}
+        table = [[heads.get(name, name.removeprefix("novel_")) for name in names]]
         for i in chosen:
             cells = [_cell(name, frame[name].iloc[i]) for name in names]
             if write is not None:
@@ -169,22 +136,18 @@ class Result:
     def summary(self) -> str:
         """The search in a line: what it was, what it cost, how it ended."""
         size = f" (b = {self.beam_size})" if self.beam_size else ""
-        cost = f"{self.n_candidates:,} candidates, {self.n_fits:,} fits, {self.n_tokens:,} decoder tokens, {self.seconds:.2f} s"
-        end = "; ".join(
-            text for text in (self.stopped, self.why) if text and text not in (self.why and self.stopped)
-        )
-        return f"{self.strategy}{size}{f' on {self.problem.name}' if self.problem.name else ''}: {cost}{f'; {end}' if end else ''}"
+        on = f" on {self.problem.name}" if self.problem.name else ""
+        cost = f"{self.n_candidates:,} candidates, {self.n_fits:,} fits, {self.n_tokens:,} decoder tokens"
+        end = self.why or self.stopped  # why there is no answer says why it was stopped, too
+        return f"{self.strategy}{size}{on}: {cost}, {self.seconds:.2f} s{f'; {end}' if end else ''}"
 
     def __str__(self) -> str:
         table = self._shown()
-        widths = [max(len(row[k]) for row in table) for k in range(len(table[0]))]
-        left = {k for k, name in enumerate(table[0]) if name in ("expression", "why")}
-        lines = [
-            "  ".join(
-                cell.ljust(w) if k in left else cell.rjust(w) for k, (cell, w) in enumerate(zip(row, widths))
-            ).rstrip()
-            for row in table
-        ]
+        widths = [max(map(len, column)) for column in zip(*table)]
+        sides = ["<" if name in TEXTS else ">" for name in table[0]]
+        columns = list(zip(sides, widths))
+        padded = [[f"{cell:{side}{w}}" for cell, (side, w) in zip(row, columns)] for row in table]
+        lines = ["  ".join(row).rstrip() for row in padded]
         rest = len(self.candidates) - len(table) + 1
         return "\n".join([self.summary(), *lines, *([f"… and {rest:,} more"] if rest else [])])
 
@@ -193,15 +156,11 @@ class Result:
         rest = len(self.candidates) - len(rows)
 
         def line(cells: list[str], tag: str) -> str:
-            return (
-                "<tr>"
-                + "".join(
-                    f"<{tag} style='text-align:{'left' if head[k] in ('expression', 'why') else 'right'}'>"
-                    f"{html.escape(cell)}</{tag}>"
-                    for k, cell in enumerate(cells)
-                )
-                + "</tr>"
-            )
+            sides = ["left" if name in TEXTS else "right" for name in head]
+            drawn = [
+                (f"{tag} style='text-align:{side}'", html.escape(cell)) for side, cell in zip(sides, cells)
+            ]
+            return f"<tr>{''.join(f'<{start}>{text}</{tag}>' for start, text in drawn)}</tr>"
 
         body = "".join(line(row, "td") for row in rows)
         more = f"<p>… and {rest:,} more</p>" if rest else ""
@@ -211,34 +170,15 @@ class Result:
         """The printed table as a LaTeX tabular (package booktabs)."""
         head, *rows = self._shown(write=_latex)
         where = head.index("expression")
-        escape = {
-            "▶": r"$\blacktriangleright$",
-            "−∞": r"$-\infty$",
-            "R²": "$R^2$",
-            "R² fresh": "$R^2$ fresh",
-            "log p": r"$\log p$",
-        }
+        escape = {"▶": r"$\blacktriangleright$", "−∞": r"$-\infty$"}
+        escape |= {"R²": "$R^2$", "R² fresh": "$R^2$ fresh", "log p": r"$\log p$"}
         special = str.maketrans({"−": "$-$", "_": r"\_", "&": r"\&", "%": r"\%"})
-        plain = [
-            [
-                cell if k == where and i else escape.get(cell, cell.translate(special))
-                for k, cell in enumerate(row)
-            ]
-            for i, row in enumerate([head, *rows])
-        ]
-        align = "".join("l" if name in ("expression", "why") else "r" for name in head)
-        lines = [" & ".join(row) + r" \\" for row in plain]
-        return "\n".join(
-            [
-                rf"\begin{{tabular}}{{{align}}}",
-                r"\toprule",
-                lines[0],
-                r"\midrule",
-                *lines[1:],
-                r"\bottomrule",
-                r"\end{tabular}",
-            ]
-        )
+        plain = lambda cell: escape.get(cell, cell.translate(special))
+        cells = [[cell if k == where else plain(cell) for k, cell in enumerate(row)] for row in rows]
+        align = "".join("l" if name in TEXTS else "r" for name in head)
+        first, *others = (" & ".join(row) + r" \\" for row in [[*map(plain, head)], *cells])
+        lines = [rf"\begin{{tabular}}{{{align}}}", r"\toprule", first, r"\midrule", *others, r"\bottomrule"]
+        return "\n".join([*lines, r"\end{tabular}"])
 
 
 def _infix(candidate: Candidate) -> str:
@@ -250,20 +190,14 @@ def _infix(candidate: Candidate) -> str:
 
 def _finite(candidate: Candidate) -> tuple[float, ...] | None:
     """Constants that can be printed; None (then C is) if the fit failed."""
-    return (
-        candidate.constants if candidate.constants and all(map(math.isfinite, candidate.constants)) else None
-    )
+    printable = candidate.constants and all(map(math.isfinite, candidate.constants))
+    return candidate.constants if printable else None
 
 
 def _latex(candidate: Candidate) -> str:
     if not is_valid(candidate.prefix):
-        tokens = (
-            " ".join(candidate.prefix)
-            .replace("_", r"\_")
-            .replace("<", r"\textless{}")
-            .replace(">", r"\textgreater{}")
-        )
-        return rf"\texttt{{{tokens}}}"
+        special = str.maketrans({"_": r"\_", "<": r"\textless{}", ">": r"\textgreater{}"})
+        return rf"\texttt{{{' '.join(candidate.prefix).translate(special)}}}"
     return f"${to_latex(candidate.prefix, _finite(candidate))}$"
 
 

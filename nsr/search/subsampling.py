@@ -6,8 +6,6 @@ opinion. Each bag is a problem of its own, all bags of all problems are searched
 candidates of each are fitted once more to all points.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +16,7 @@ from nsr.data.problems import Problem
 from nsr.data.rescaling import Units
 from nsr.numbers.fitting import Method
 from nsr.search.deadline import Deadline
-from nsr.search.engine import INTERRUPTED, Budget, Model, Strategy, Watch, solve_all
+from nsr.search.engine import INTERRUPTED, Budget, Model, Strategy, solve_all
 from nsr.search.model_selection import description_length, promising
 from nsr.search.oracle import Oracle, Verify, verify_all
 from nsr.search.result import Result
@@ -61,13 +59,12 @@ def solve_bagged(
     budget: Budget | None = None,
     fit: Method = "",
     seed: int = 0,
-    progress: str | None = None,
-    watch: Watch | None = None,
     reference: Any = None,
     deadline: Deadline | None = None,
+    **options: Any,
 ) -> list[Result]:
-    """`solve_all` for data of any size: in units near the training range, on `n_bags` sub-samples, judged on
-    all given points.
+    """`solve_all`, whose options it has, for data of any size: in units near the training range, on `n_bags`
+    sub-samples, judged on all given points.
 
     A result's problem is in the units that were searched in; R² is the same. Its counters are the sums over
     bags; `budget` is for all bags of a problem together. After the deadline no more candidates are judged,
@@ -75,20 +72,11 @@ def solve_bagged(
     """
     ready = [Units.of(p.X, p.y).problem(p) if rescale else p for p in problems]
     bags = [bags_of(p, n_bags, bag_size, p.stream(seed)) for p in ready]
-    each = budget and Budget(
-        budget.candidates and max(1, budget.candidates // n_bags), budget.seconds and budget.seconds / n_bags
-    )
-    flat = solve_all(
-        [bag for group in bags for bag in group],
-        strategy,
-        model,
-        budget=each,
-        fit=fit,
-        seed=seed,
-        progress=progress,
-        watch=watch,
-        reference=reference,
-    )
+    if budget:
+        candidates = budget.candidates and max(1, budget.candidates // n_bags)
+        budget = Budget(candidates, budget.seconds and budget.seconds / n_bags)
+    options |= {"budget": budget, "fit": fit, "seed": seed, "reference": reference}
+    flat = solve_all([bag for group in bags for bag in group], strategy, model, **options)
     if deadline is not None and any(result.stopped == INTERRUPTED for result in flat):
         deadline.interrupt()
     per_problem = [[flat.pop(0) for _ in group] for group in bags]
@@ -110,19 +98,13 @@ def _pooled(problem: Problem, results: Sequence[Result]) -> Verify:
     bag to start from."""
     best: dict = {}
     for result in results:
-        for c in promising(result.candidates, KEPT, len(result.problem.y), problem.floor):
-            length = description_length(
-                c.r2, len(result.problem.y), len(c.prefix), len(c.constants), problem.floor
-            )
-            best.setdefault(c.prefix, (length / len(result.problem.y), c))
+        P = len(result.problem.y)
+        for c in promising(result.candidates, KEPT, P, problem.floor):
+            length = description_length(c.r2, P, len(c.prefix), len(c.constants), problem.floor)
+            best.setdefault(c.prefix, (length / P, c))
     chosen = [c for _, c in sorted(best.values(), key=lambda pair: pair[0])]
-    return Verify(
-        tuple(c.prefix for c in chosen),
-        tuple(c.log_prob for c in chosen),
-        tuple(c.constants or None for c in chosen),
-        starts=1,
-        note="bags",
-    )
+    initial = tuple(c.constants or None for c in chosen)
+    return Verify.beam(chosen, initial=initial, starts=1, note="bags")
 
 
 def _judge(pending: Sequence[tuple[Oracle, Verify]], deadline: Deadline | None) -> None:
@@ -141,12 +123,10 @@ def _judge(pending: Sequence[tuple[Oracle, Verify]], deadline: Deadline | None) 
 def _result(oracle: Oracle, results: Sequence[Result], reference: Any) -> Result:
     """One result of several: the answer judged on all points, what all bags generated and cost."""
     oracle.generated = sum((result.generated for result in results), Counter())
-    oracle.n_candidates = sum(result.n_candidates for result in results)
-    oracle.n_fits += sum(result.n_fits for result in results)
-    oracle.n_evaluations += sum(result.n_evaluations for result in results)
-    oracle.n_tokens += sum(result.n_tokens for result in results)
+    oracle.n_candidates = 0  # those that are judged on all points were counted in their bags
+    for name in ("n_candidates", "n_fits", "n_evaluations", "n_tokens"):
+        setattr(oracle, name, getattr(oracle, name) + sum(getattr(result, name) for result in results))
     oracle.charge(sum(np.array([result.seconds, result.processor]) for result in results))
     stopped = next((result.stopped for result in results if result.stopped), "")
-    return Result.of(
-        oracle, results[0].strategy, results[0].beam_size, results[0].seed, None, stopped, reference
-    )
+    how = results[0].strategy, results[0].beam_size, results[0].seed
+    return Result.of(oracle, *how, None, stopped, reference)

@@ -9,15 +9,12 @@ is ("∧", "1", "¬", "0"). The *size* of a formula is its number of symbols, br
 theorems.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 AND, OR, NOT = "∧", "∨", "¬"
 ALPHABET = ("0", "1", AND, OR, NOT, "(", ")")
-ALIASES = {"&": AND, "|": OR, "~": NOT, "!": NOT}
 BINARY = (AND, OR)
 
 Formula = str
@@ -30,22 +27,10 @@ class FormulaError(ValueError):
     def __init__(self, text: str, position: int, message: str) -> None:
         self.position = position
         start = max(0, position - 31)  # a window, so that a thousand symbols still fit on a line
-        window = text[start : position + 29]
-        lead = "…" if start else ""
-        tail = "…" if position + 29 < len(text) else ""
+        lead, tail = "…" * (start > 0), "…" * (position + 29 < len(text))
+        window = f"{lead}{text[start : position + 29]}{tail}"
         caret = " " * (len(lead) + position - 1 - start) + "^"
-        super().__init__(
-            f"Not a Boolean formula: position {position}: {message}\n  {lead}{window}{tail}\n  {caret}"
-        )
-
-
-def typed(text: str) -> Formula:
-    """Text from a keyboard in the paper's symbols: & | ~ ! become ∧ ∨ ¬ ¬, one for one, so positions stay.
-
-    >>> typed("(1&(~0))")
-    '(1∧(¬0))'
-    """
-    return "".join(ALIASES.get(symbol, symbol) for symbol in text)
+        super().__init__(f"Not a Boolean formula: position {position}: {message}\n  {window}\n  {caret}")
 
 
 def parse(text: Formula, bare_not: bool = False) -> Symbols:

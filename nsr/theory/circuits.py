@@ -1,5 +1,4 @@
-"""Threshold circuits as data: gates in a list, evaluated on many inputs at once, with their depth, size and
-wires.
+"""Threshold circuits as data: gates in a list, evaluated on many inputs at once, with their depth and size.
 
 A gate is a kind and the numbers of the gates it reads. AND, OR, MAJ and THR have unbounded fan-in; MAJ is the
 paper's majority gate ("outputs false when half or more of the inputs are false"), and THR(k), true when at
@@ -7,8 +6,6 @@ least k inputs are, is a majority gate with constants (see `as_majority`). With 
 depth and polynomial size a family of circuits is in AC⁰; with MAJ too, in TC⁰; with fan-in two and
 logarithmic depth, in NC¹.
 """
-
-from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
@@ -73,11 +70,6 @@ def depth(circuit: Circuit) -> int:
 def size(circuit: Circuit) -> int:
     """Number of gates, inputs not counted."""
     return sum(gate.kind != "INPUT" for gate in circuit.gates)
-
-
-def wires(circuit: Circuit) -> int:
-    """Number of connections."""
-    return sum(len(gate.inputs) for gate in circuit.gates)
 
 
 def census(circuit: Circuit) -> Counter:

@@ -1,10 +1,6 @@
 """Pictures for the theory: a formula on its way to a last-token problem, circuits, and the classes they
 belong to."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,7 +9,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from nsr.evidence.figures import BLUE, GREEN, GREY, INK, LIGHT, ORANGE, RED, SKY
 from nsr.theory.boolean import AND, NOT, OR, Formula
 from nsr.theory.circuits import Circuit, levels
-from nsr.theory.reduction import TOKENS_OF, reduce_formula
+from nsr.theory.reduction import TOKENS_OF, or_places, reduce_formula
 
 SIGNS = {"add": "+", "sub": "−", "mul": "×", "x1": "x₁", "x2": "x₂"}
 CHIP = {AND: BLUE, OR: ORANGE, NOT: RED, "0": "#00735A", "1": "#00735A", "(": LIGHT, ")": LIGHT}
@@ -40,13 +36,8 @@ def traced(formula: Formula) -> list[Traced]:
     sub sub x1 x2 mul sub sub x1 x2 mul x1 x2 sub sub x1 x2 sub x1 x2
     """
     edited, brackets = [[symbol] for symbol in formula], []
-    for i, symbol in enumerate(formula):
-        if symbol == "(":
-            brackets.append(i)
-        elif symbol == ")":
-            brackets.pop()
-        elif symbol == OR:
-            edited[brackets[-1]], edited[i] = [NOT, "(", NOT], [AND, NOT]
+    for left, at, _ in or_places(formula):
+        edited[left], edited[at] = [NOT, "(", NOT], [AND, NOT]
     free = [(symbol, i) for i, part in enumerate(edited) for symbol in part]
     ordered: list = []
     for i, (symbol, _) in enumerate(free):
@@ -89,9 +80,8 @@ def reduction_picture(formula: Formula) -> Figure:
     ax.set(xlim=(-0.3 * wide, wide), ylim=(-5.7, 0.6))
     ax.set_axis_off()
     answer = problem.solve()
-    ax.set_title(
-        f"The best last token is {SIGNS[answer]}: the formula is {('false', 'true')[answer == 'x2']}"
-    )
+    truth = ("false", "true")[answer == "x2"]
+    ax.set_title(f"The best last token is {SIGNS[answer]}: the formula is {truth}")
     losses = problem.losses()
     bars.barh(range(len(losses)), list(losses.values()), height=0.6, color=GREY)
     for i, (leaf, loss) in enumerate(losses.items()):
@@ -151,10 +141,8 @@ def classes_picture() -> Figure:
     figure, ax = plt.subplots(figsize=(6.4, 3.4))
     _box(ax, 0.0, 0.0, 8.6, 5.6, 0.3, fc="#EAF1F7", ec=BLUE, lw=1.2)
     _box(ax, 0.4, 0.4, 4.6, 3.8, 0.3, fc="#CFE0EF", ec=BLUE, lw=1.2, ls="--")
-    for x, y, name, about in (
-        (0.3, 5.1, "NC¹", "depth grows like the logarithm of n"),
-        (0.7, 3.7, "TC⁰", "constant depth"),
-    ):
+    log = "depth grows like the logarithm of n"
+    for x, y, name, about in ((0.3, 5.1, "NC¹", log), (0.7, 3.7, "TC⁰", "constant depth")):
         ax.text(x, y, name, fontsize=12, fontweight="bold", va="center")
         ax.text(x + 1.15, y, about, fontsize=9, va="center")
     ax.text(2.7, 2.5, "Transformers of depth D", **CENTRED, fontsize=9.5)
@@ -205,16 +193,15 @@ def growth_picture(growth) -> Figure:
     return figure
 
 
-def experiment_picture(table, titles: Sequence[str] = ("Familiar formulas", "Longer formulas")) -> Figure:
+def experiment_picture(table) -> Figure:
     """Accuracy against formula depth, a line for some of the network depths: a table with n_layers, seed,
     kind, depth, n, right."""
     # 0 layers is the counting baseline.
     blues = {0: GREY, 1: "#9ecae1", 2: "#4292c6", 3: "#2171b5", 6: "#08306b"}
     figure, axes = plt.subplots(1, 2, figsize=(7.4, 3.4), sharey=True)
-    for ax, kind, title in zip(axes, ("familiar", "longer"), titles, strict=True):
-        here = table[(table.kind == kind) & table.n_layers.isin(blues)].assign(
-            accuracy=lambda rows: rows.right / rows.n
-        )
+    table = table.assign(accuracy=table.right / table.n)
+    for ax, kind in zip(axes, ("familiar", "longer"), strict=True):
+        here = table[(table.kind == kind) & table.n_layers.isin(blues)]
         for n_layers, rows in here.groupby("n_layers"):
             mean = rows.groupby("depth").accuracy.mean()
             name = "token counts only" if n_layers == 0 else f"{n_layers} layer{'s' * (n_layers > 1)}"
@@ -222,7 +209,8 @@ def experiment_picture(table, titles: Sequence[str] = ("Familiar formulas", "Lon
             ax.scatter(rows.depth, rows.accuracy, color=blues[n_layers], s=9)
         ax.axhline(0.5, color=RED, lw=1, ls=":")
         ax.text(ax.get_xlim()[0], 0.49, " guessing", color=RED, va="top", fontsize=8)
-        ax.set(xlabel="depth of the formula", xticks=sorted(here.depth.unique()), title=title)
+        ax.set(xlabel="depth of the formula", xticks=sorted(here.depth.unique()))
+        ax.set_title(f"{kind.capitalize()} formulas")
         ax.set_ylim(0.4, 1.03)
     axes[0].set_ylabel("right answers")
     axes[1].legend(fontsize=8, ncols=2)

@@ -88,9 +88,8 @@ def run_network(
     model = train(training, n_layers, setting.steps, seed, **how, report=report)
     about = {"n_layers": n_layers, "seed": seed, "loss": round(float(np.mean(recent[-100:])), 4)}
     about["cpu_seconds"] = round(time.process_time() - start, 1)
-    return pd.concat(
-        [score(correct(model, test), test, seen, **about, kind=name) for name, test in tests.items()]
-    )
+    scored = lambda name, test: score(correct(model, test), test, seen, **about, kind=name)
+    return pd.concat([scored(name, test) for name, test in tests.items()])
 
 
 def run_counts(seed: int, training: Examples, tests: dict[str, Examples], seen: set[bytes]) -> pd.DataFrame:

@@ -95,9 +95,8 @@ def make_examples(
         while made < per_depth:
             tries += 1
             if tries > 1000 * (per_depth + 10):
-                raise ValueError(
-                    f"Formulae of depth {of_depth} hardly ever have {min_tokens} to {max_tokens} tokens."
-                )
+                size = f"{min_tokens} to {max_tokens} tokens"
+                raise ValueError(f"Formulae of depth {of_depth} hardly ever have {size}.")
             symbols = random_formula(of_depth, rng)
             if not min_tokens <= 1 + len(to_tokens(without_or(symbols))) <= max_tokens:
                 continue

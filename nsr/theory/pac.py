@@ -143,7 +143,8 @@ def text(space: Hypotheses, u: int) -> str:
     return f"({left} + {right})" if space.operator[u] == "add" else f"{left}·{right}"
 
 
-Transformer = Callable[[np.ndarray, np.random.Generator], int]
+Rng = np.random.Generator
+Transformer = Callable[[np.ndarray, Rng], int]
 
 
 def stand_in(space: Hypotheses, target: int, beta: float) -> Transformer:
@@ -151,7 +152,7 @@ def stand_in(space: Hypotheses, target: int, beta: float) -> Transformer:
     other expression before."""
     wanted = np.array(sorted(subtrees(space, target)))
 
-    def transformer(prompt: np.ndarray, rng: np.random.Generator) -> int:
+    def transformer(prompt: np.ndarray, rng: Rng) -> int:
         if prompt[wanted].all() and rng.random() < beta:
             return target
         other = int(rng.integers(len(space) - 1))
@@ -161,12 +162,7 @@ def stand_in(space: Hypotheses, target: int, beta: float) -> Transformer:
 
 
 def run_loop(
-    transformer: Transformer,
-    errors: np.ndarray,
-    r: int,
-    rounds: int,
-    rng: np.random.Generator,
-    replacement: bool = False,
+    transformer: Transformer, errors: np.ndarray, r: int, rounds: int, rng: Rng, replacement: bool = False
 ) -> np.ndarray:
     """The theorem's loop, literally: the best error after each round, (rounds,). Every round asks the oracle
     once.
@@ -189,7 +185,7 @@ def run_loop(
 
 
 def hitting_times(
-    U: int, K: int, r: int, beta: float, runs: int, rng: np.random.Generator, replacement: bool = False
+    U: int, K: int, r: int, beta: float, runs: int, rng: Rng, replacement: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
     """Many runs at once, from the law of the loop: the round after which the prompt holds all K subtrees of
     e*, and the round of the first hit. (runs,), (runs,) int64.

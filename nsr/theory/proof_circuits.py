@@ -185,12 +185,8 @@ def tree_circuit(symbols: Symbols) -> Circuit:
     formula."""
     n_leaves = sum(symbol in "01" for symbol in symbols)
     gates, leaves = start(n_leaves), iter(reversed(range(n_leaves)))
-    output = fold(
-        symbols,
-        lambda leaf: next(leaves),
-        lambda a: add(gates, "NOT", [a]),
-        lambda connective, a, b: add(gates, GATES[connective], [a, b]),
-    )
+    joined = lambda connective, a, b: add(gates, GATES[connective], [a, b])
+    output = fold(symbols, lambda leaf: next(leaves), lambda a: add(gates, "NOT", [a]), joined)
     return finish(gates, [output])
 
 

@@ -6,27 +6,20 @@ per step.
 The best last token of s̃ is x1 if eval(t) = 0 and x2 if eval(t) = 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from nsr.formulas.expressions import CONSTANT, VARIABLES, ExpressionError, Prefix, is_valid, n_constants
-from nsr.numbers import evaluation
-from nsr.numbers.compiling import COMPILE
+from nsr.numbers.evaluation import evaluate
+from nsr.numbers.fitting import fit_constants
 from nsr.theory.boolean import AND, NOT, OR, Formula, Symbols, parse
 
 # Step 3: what each Boolean symbol becomes. At the two data points x1·x2 = 0 and x1 − x2 = 1, so these compute
 # 0, 1, a·b and 1 − a.
-TOKENS_OF: dict[str, Prefix] = {
-    "0": ("mul", "x1", "x2"),
-    "1": ("sub", "x1", "x2"),
-    AND: ("mul",),
-    NOT: ("sub", "sub", "x1", "x2"),
-}
+TOKENS_OF: dict[str, Prefix] = {"0": ("mul", "x1", "x2"), "1": ("sub", "x1", "x2")}
+TOKENS_OF |= {AND: ("mul",), NOT: ("sub", "sub", "x1", "x2")}
 POINTS = np.array([[1.0, 0.0], [0.0, -1.0]])  # (P=2, D=2)
 VALUES = np.array([1.0, 0.0])  # (P=2,)
 UNIT: Prefix = ("mul", "sub", "x1", "x2")  # times one: four tokens that change no value, for padding
@@ -55,13 +48,11 @@ class LastTokenProblem:
         y = np.asarray(self.y, dtype=np.float64).reshape(-1)
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} points but y has {len(y)} values.")
-        leaves = tuple(self.leaves) or (*VARIABLES[: X.shape[1]], CONSTANT)
-        prefix = tuple(self.prefix)
-        for leaf in leaves:
-            if leaf != CONSTANT and leaf not in VARIABLES[: X.shape[1]]:
-                raise ExpressionError(
-                    f"{leaf!r} cannot end an expression here: the leaves are C and x1 to x{X.shape[1]}."
-                )
+        known = (*VARIABLES[: X.shape[1]], CONSTANT)
+        leaves, prefix = tuple(self.leaves) or known, tuple(self.prefix)
+        if wrong := [leaf for leaf in leaves if leaf not in known]:
+            there = f"the leaves are C and x1 to x{X.shape[1]}"
+            raise ExpressionError(f"{wrong[0]!r} cannot end an expression here: {there}.")
         if not is_valid((*prefix, CONSTANT)):
             raise ExpressionError("The sequence does not become an expression by adding one leaf.")
         for name, content in (("X", X), ("y", y), ("leaves", leaves), ("prefix", prefix)):
@@ -71,9 +62,9 @@ class LastTokenProblem:
         """Mean squared error of (s̃, leaf), constants at their best; inf where the expression is undefined."""
         expression = (*self.prefix, leaf)
         if n_constants(expression):
-            mse = evaluation.fit_constants(expression, self.X, self.y).mse
+            mse = fit_constants(expression, self.X, self.y).mse
         else:
-            mse = float(np.mean((self.y - evaluation.evaluate(expression, self.X)) ** 2))
+            mse = float(np.mean((self.y - evaluate(expression, self.X)) ** 2))
         return mse if np.isfinite(mse) else float("inf")
 
     def losses(self) -> dict[str, float]:
@@ -86,6 +77,24 @@ class LastTokenProblem:
         return min(losses, key=losses.__getitem__)
 
 
+def or_places(formula: Formula) -> list[tuple[int, int, int]]:
+    """For every ∨ of a formula its place, between the places of the brackets around it.
+
+    >>> or_places("(0∨(1∧1))")
+    [(0, 2, 8)]
+    """
+    parse(formula)  # a clear error first
+    found, open_brackets = [], []  # of each open bracket its place, and that of its ∨
+    for i, symbol in enumerate(formula):
+        if symbol == "(":
+            open_brackets.append([i])
+        elif symbol == OR:
+            open_brackets[-1].append(i)
+        elif symbol == ")" and len(bracket := open_brackets.pop()) == 2:
+            found.append((*bracket, i))
+    return found
+
+
 def or_free(formula: Formula) -> str:
     """Step 1, the paper's local edits: at every ∨ the nearest left bracket around it becomes ¬(¬, and ∨
     becomes ∧¬.
@@ -96,17 +105,9 @@ def or_free(formula: Formula) -> str:
     >>> or_free("(0∨(1∧1))")
     '¬(¬0∧¬(1∧1))'
     """
-    parse(formula)  # a clear error first
     out = list(formula)
-    open_brackets: list[int] = []
-    for i, symbol in enumerate(formula):
-        if symbol == "(":
-            open_brackets.append(i)
-        elif symbol == ")":
-            open_brackets.pop()
-        elif symbol == OR:
-            out[open_brackets[-1]] = NOT + "(" + NOT
-            out[i] = AND + NOT
+    for left, at, _ in or_places(formula):
+        out[left], out[at] = NOT + "(" + NOT, AND + NOT
     return "".join(out)
 
 
@@ -118,18 +119,9 @@ def or_free_in_grammar(formula: Formula) -> Formula:
     >>> or_free_in_grammar("(0∨(1∧1))")
     '(¬((¬0)∧(¬(1∧1))))'
     """
-    parse(formula)
     out = list(formula)
-    open_brackets: list[list] = []  # [position, does it hold ∨?]
-    for i, symbol in enumerate(formula):
-        if symbol == "(":
-            open_brackets.append([i, False])
-        elif symbol == OR:
-            open_brackets[-1][1] = True
-            out[open_brackets[-1][0]] = "(" + NOT + "((" + NOT
-            out[i] = ")" + AND + "(" + NOT
-        elif symbol == ")" and open_brackets.pop()[1]:
-            out[i] = ")))"
+    for left, at, right in or_places(formula):
+        out[left], out[at], out[right] = "(" + NOT + "((" + NOT, ")" + AND + "(" + NOT, ")))"
     return "".join(out)
 
 
@@ -163,9 +155,8 @@ def pad_to(prefix: Prefix, length: int) -> Prefix:
     """
     missing = length - len(prefix)
     if missing < 0 or missing % len(UNIT):
-        raise ValueError(
-            f"Cannot pad {len(prefix)} tokens to {length}: only multiples of {len(UNIT)} can be added."
-        )
+        only = f"only multiples of {len(UNIT)} can be added"
+        raise ValueError(f"Cannot pad {len(prefix)} tokens to {length}: {only}.")
     return (*prefix[:1], *UNIT * (missing // len(UNIT)), *prefix[1:])
 
 
@@ -189,47 +180,19 @@ def reduce_formula(text: Formula, length: int | None = None, n_variables: int = 
 
 
 def exact_losses(prefixes: Sequence[Prefix]) -> np.ndarray:
-    """Four times the losses of x1, x2 and C for many s̃ of the reduction at once, in integers: (N, 3) int64,
-    no rounding.
+    """Four times the losses of x1, x2 and C for many s̃ of the reduction, in integers: (N, 3) int64.
 
-    Every (s̃, u) is evaluated in full at both points. C is additive here, so min_c of the mean squared
+    Every (s̃, u) is evaluated in full at both points. All values on the way are small whole numbers, so nothing
+    is rounded. C is additive here, so min_c of the mean squared
     residual is the variance of the residuals: ((r₁ − r₂)/2)².
 
     >>> exact_losses([reduce_formula("0").prefix, reduce_formula("1").prefix]).tolist()
     [[0, 4, 1], [4, 0, 1]]
     """
-    codes = {"add": 0, "sub": 1, "mul": 2, "x1": 3, "x2": 4}
-    ends = np.cumsum([len(prefix) for prefix in prefixes])
-    program = np.fromiter(
-        (codes[token] for prefix in prefixes for token in prefix), dtype=np.int8, count=ends[-1]
-    )
-    return _exact_losses(program, ends, POINTS.astype(np.int64), VALUES.astype(np.int64))
-
-
-@njit(**COMPILE)
-def _exact_losses(program, ends, points, values):
-    losses = np.zeros((ends.size, 3), dtype=np.int64)
-    stack = np.empty(program.size + 1, dtype=np.int64)
-    start = 0
-    for n in range(ends.size):
-        for leaf in range(3):  # x1, x2, and C at 0
-            residuals = np.zeros(2, dtype=np.int64)
-            for p in range(2):
-                stack[0] = points[p, leaf] if leaf < 2 else 0
-                top = 0
-                for i in range(ends[n] - 1, start - 1, -1):
-                    op = program[i]
-                    if op >= 3:
-                        top += 1
-                        stack[top] = points[p, op - 3]
-                        continue
-                    left, right = stack[top], stack[top - 1]
-                    top -= 1
-                    stack[top] = left + right if op == 0 else (left - right if op == 1 else left * right)
-                residuals[p] = values[p] - stack[0]
-            if leaf < 2:
-                losses[n, leaf] = 2 * (residuals[0] ** 2 + residuals[1] ** 2)
-            else:
-                losses[n, leaf] = (residuals[0] - residuals[1]) ** 2
-        start = ends[n]
-    return losses
+    leaves = np.column_stack([POINTS, np.zeros(2)])  # (P=2, 3): x1, x2, and C at 0
+    X = np.column_stack([np.repeat(POINTS, 3, axis=0), leaves.ravel()])  # (P · 3, 3): x3 is the leaf
+    values = np.array([evaluate((*prefix, "x3"), X) for prefix in prefixes]).reshape(-1, 2, 3)  # (N, P, 3)
+    residuals = VALUES[:, None] - values
+    losses = 2 * (residuals**2).sum(axis=1)  # (N, 3)
+    losses[:, 2] = (residuals[:, 0, 2] - residuals[:, 1, 2]) ** 2
+    return losses.astype(np.int64)

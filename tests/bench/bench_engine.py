@@ -18,7 +18,7 @@ import torch
 from nsr.data.problems import Problem
 from nsr.formulas.expressions import SIMPLIFIED
 from nsr.network.model import PUBLISHED, Config, Network
-from nsr.numbers.evaluation import fit_many
+from nsr.numbers.fitting import fit_many
 from nsr.search import decoding
 from nsr.search.decoding import Complete, Job, complete
 from nsr.search.engine import solve, solve_all

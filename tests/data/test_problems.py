@@ -164,7 +164,7 @@ def test_together_is_the_same_as_alone():
 def test_requests_are_checked():
     with pytest.raises(ValueError, match="2 prefixes, but 1 log_probs"):
         Verify((("x1",), ("x2",)), log_probs=(0.0,))
-    short = Verify((("x1",), ("x2",)), (-1.0, -2.0), note="n").first(1)
+    short = Verify((("x1",), ("x2",)), (-1.0, -2.0), note="n").between(0, 1)
     assert short == Verify((("x1",),), (-1.0,), note="n")
 
 

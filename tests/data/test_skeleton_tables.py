@@ -44,7 +44,8 @@ from nsr.network.model import Config, Network
 from nsr.network.optimisers import learning_rate
 from nsr.network.recipes import SettingsError, make_settings, read_settings
 from nsr.network.training import train
-from nsr.numbers.evaluation import evaluate, fit_constants
+from nsr.numbers.evaluation import evaluate
+from nsr.numbers.fitting import fit_constants
 from nsr.search.engine import solve_all
 from nsr.search.strategies.greedy import Greedy
 

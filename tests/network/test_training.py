@@ -632,7 +632,7 @@ def test_the_papers_sizes_learn_and_write(tmp_path):
     settings = read_settings(
         "nesymres", "paper", dict(draws=50, batch=4, pool=1, points_max=30, device="cpu")
     )
-    run = training.Run(settings, tmp_path, *make_draw(settings), Place(torch.device("cpu")))
+    run = training.Run(settings, tmp_path, make_draw(settings), Place(torch.device("cpu")))
     assert sum(p.numel() for p in run.network.parameters()) == 26_566_674
     (batch,) = run.stream.from_step(0, 1)
     run.step(batch)

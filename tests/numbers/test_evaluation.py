@@ -12,8 +12,8 @@ from sklearn.metrics import r2_score as sklearn_r2
 from strategies import VOCABULARIES, prefixes
 
 from nsr.formulas.expressions import ARITY, CONSTANT, ExpressionError
-from nsr.numbers.evaluation import compile_program, evaluate, gradient, r2_score, run, stack_size
-from nsr.numbers.interpreter import OPCODES, as_columns
+from nsr.numbers.evaluation import evaluate, gradient, r2_score
+from nsr.numbers.interpreter import OPCODES, as_columns, compile_program, run, stack_size
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -13,9 +13,10 @@ from strategies import prefixes
 from nsr.data.items import TemplateBank, sample_items
 from nsr.data.templates import sample_templates
 from nsr.formulas.expressions import CONSTANT, FULL, SIMPLIFIED
-from nsr.numbers.evaluation import compile_program, evaluate, gradient, r2_score
+from nsr.numbers.evaluation import evaluate, gradient, r2_score
 from nsr.numbers.fitting import Fit, fit_constants, fit_many
 from nsr.numbers.initial_guesses import analyse
+from nsr.numbers.interpreter import compile_program
 
 pytestmark = pytest.mark.filterwarnings("error")
 

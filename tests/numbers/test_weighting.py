@@ -7,7 +7,8 @@ from sklearn.metrics import r2_score as their_r2
 
 from nsr.data.problems import Problem, ProblemError
 from nsr.data.rescaling import Units
-from nsr.numbers.evaluation import evaluate, fit_constants, r2_score
+from nsr.numbers.evaluation import evaluate, r2_score
+from nsr.numbers.fitting import fit_constants
 from nsr.search.oracle import Oracle
 from nsr.search.plain_forms import linear_forms
 from nsr.search.pruning import _Linearised

@@ -26,18 +26,19 @@ from tiny_full import tiny_full
 from nsr import NSRegressor, parse, to_infix
 from nsr.formulas.equivalence import canonical
 from nsr.numbers import fitting
-from nsr.numbers.evaluation import evaluate, fit_constants, r2_score
-from nsr.regressor import estimator, srbench, warming
+from nsr.numbers.evaluation import evaluate, r2_score
+from nsr.numbers.fitting import fit_constants
+from nsr.regressor import estimator, srbench
 from nsr.regressor.estimator import column_importance, default_weights
 from nsr.regressor.judging import Found, digits_for, half_widths
 from nsr.regressor.measurements import report
 from nsr.regressor.tables import TableError
-from nsr.regressor.warming import warm_up
-from nsr.search import oracle, subsampling
+from nsr.search import oracle, subsampling, warming
 from nsr.search.deadline import Deadline
 from nsr.search.model_selection import pareto
 from nsr.search.oracle import Candidate, Verify
 from nsr.search.strategies import GVS, BeamSearch, LocalSearch
+from nsr.search.warming import warm_up
 
 # checks of scikit-learn that NSRegressor does not pass, and why
 CANNOT_APPLY = {

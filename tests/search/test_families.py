@@ -22,7 +22,8 @@ from nsr.evidence.rows import Row
 from nsr.formulas.constant_places import ALWAYS, saturate
 from nsr.formulas.equivalence import canonical, family, template_of
 from nsr.formulas.expressions import FULL, SIMPLIFIED, TRANSFORMER4SR, is_valid
-from nsr.numbers.evaluation import evaluate, fit_constants, gradient
+from nsr.numbers.evaluation import evaluate, gradient
+from nsr.numbers.fitting import fit_constants
 from nsr.numbers.simplification import simplify
 from nsr.search.engine import Budget, solve, solve_all
 from nsr.search.oracle import Candidate, Oracle, Verify

@@ -12,7 +12,8 @@ from test_engine import problems, summary
 
 from nsr.data.problems import Problem
 from nsr.formulas.expressions import ARITY, CONSTANT, END, SPECIAL, START, is_valid
-from nsr.numbers.evaluation import evaluate, fit_constants
+from nsr.numbers.evaluation import evaluate
+from nsr.numbers.fitting import fit_constants
 from nsr.search.decoding import Complete, NextTokens
 from nsr.search.engine import Budget, solve, solve_all
 from nsr.search.oracle import Candidate

@@ -1,7 +1,5 @@
 """Beam search: the default decoding of NeSymReS, and the yardstick of every other strategy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,14 +32,8 @@ class BeamSearch:
         return "beam"
 
     def search(self, view: View, rng: np.random.Generator) -> Search:
-        hypotheses = yield Complete(
-            (),
-            self.beam_size,
-            length_penalty=self.length_penalty,
-            masked=self.masked,
-            stop=self.stop,
-            max_len=self.max_len,
-        )
+        rules = {name: getattr(self, name) for name in ("length_penalty", "masked", "stop", "max_len")}
+        hypotheses = yield Complete((), self.beam_size, **rules)
         if self.unique:
             first = {canonical(h.prefix) if is_valid(h.prefix) else h.prefix: h for h in reversed(hypotheses)}
             hypotheses = [h for h in hypotheses if h in first.values()]

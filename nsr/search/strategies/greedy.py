@@ -1,8 +1,6 @@
 """Greedy decoding: the one formula that the network finds most likely, token by token, as transformer4sr
 answers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -15,8 +15,6 @@ and the answer is the best candidate of all iterations. The rule for new subtree
 printed algorithm has none, and its pool would stay empty for ever.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -125,20 +123,17 @@ class GVS:
     def search(self, view: View, rng: np.random.Generator) -> Search:
         pool: dict[Prefix, Entry] = {}
         for t in range(1, self.iterations + 1):
-            limit = int(rng.integers(int(self.l_start + self.l_slope * t) + 1))
-            prompt = (
-                () if t == 1 else self.prompt(self.suggestions(pool, view, rng), limit, view.positions, rng)
-            )
+            limit, prompt = int(rng.integers(int(self.l_start + self.l_slope * t) + 1)), ()
+            if t > 1:
+                prompt = self.prompt(self.suggestions(pool, view, rng), limit, view.positions, rng)
             outputs = yield from predict(self.predictor, view, rng.spawn(1)[0], prompt, f"iteration {t}")
             for candidate in outputs[:1] if self.updates == "best" else outputs:
                 self.update(pool, candidate)
             if self.watch:
                 best = outputs[0] if outputs else Candidate(())
                 ranked = tuple(sorted(pool.values(), key=lambda entry: -entry.score))
-                reward, everything = self.clipped(best.r2), tuple(outputs)
-                self.watch(
-                    Iteration(view.problem.name, t, limit, prompt, best.prefix, reward, ranked, everything)
-                )
+                done = best.prefix, self.clipped(best.r2), ranked, tuple(outputs)
+                self.watch(Iteration(view.problem.name, t, limit, prompt, *done))
 
     # ------------------------------------------------------------------------------------------------------------- policy
 
@@ -153,10 +148,8 @@ class GVS:
         top = sorted(zip(scores, pool), key=lambda pair: -pair[0])[: self.k]  # among equals the older
         verified = [Suggestion(tree, "pool") for score, tree in top if score >= self.threshold]
         recipe = tree_recipe(self, view.vocabulary)
-        random = [
-            Suggestion(tree, "random")
-            for tree in random_subtrees(self.k_rand, recipe, view.problem.n_variables, rng)
-        ]
+        trees = random_subtrees(self.k_rand, recipe, view.problem.n_variables, rng)
+        random = [Suggestion(tree, "random") for tree in trees]
         # a subtree that is in both counts as verified
         merged = {suggestion.subtree: suggestion for suggestion in [*random, *verified]}
         return [suggestion for tree, suggestion in merged.items() if self.length(tree) <= self.l_max]
@@ -192,9 +185,8 @@ class GVS:
         Entry(subtree=('x1',), score=0.6, count=2)
         """
         reward = self.clipped(candidate.r2)
-        for tree in dict.fromkeys(
-            map(IDENTITY[self.identity], pieces(candidate.prefix)[0 if self.whole else 1 :])
-        ):
+        trees = pieces(candidate.prefix)[0 if self.whole else 1 :]
+        for tree in dict.fromkeys(map(IDENTITY[self.identity], trees)):
             _, z, c = pool.get(tree, Entry(tree, 0.0, 0))
             pool[tree] = Entry(tree, (c * z + reward) / (c + 1), c + 1)
 
@@ -212,9 +204,9 @@ def predict(
     """
     prompt = tuple(prompt)
     trees = tuple(suggestion.subtree for suggestion in prompt)
-    note += "".join(
-        f", {n} {source}" for source in ("pool", "random") if (n := sum(s.source == source for s in prompt))
-    )
+    for source in ("pool", "random"):
+        n = sum(suggestion.source == source for suggestion in prompt)
+        note += f", {n} {source}" if n else ""
     dialogue, verified = Dialogue(predictor.search(view, rng)), {}
 
     def prompted(request):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable
 from typing import Any
 
 from nsr.book.spelling import refuse_unknown
 from nsr.search.engine import Strategy
+from nsr.search.strategies import GVS, TPSR, BeamSearch, Families, LastLeaf, LocalSearch, NSRwH, OffTree
 from nsr.search.strategies.tpsr import PUBLISHED
 
 Maker = Callable[[int, bool], Strategy]
@@ -15,36 +15,26 @@ PUBLISHED_DECODER: dict[str, Any] = {"masked": False, "stop": "published"}
 HINTS = ("complexity", "symmetry", "positives", "negatives", "all", "none")  # what NSRwH may be given
 
 
-def _class(name: str) -> Any:
-    """A class of nsr.search.strategies, looked up when it is needed: a chapter may run before all strategies
-    are written."""
-    strategy = getattr(importlib.import_module("nsr.search.strategies"), name, None)
-    if strategy is None:
-        raise ValueError(f"nsr.search.strategies has no {name} yet.")
-    return strategy
-
-
 def _beam(b: int, published: bool) -> Strategy:
-    return _class("BeamSearch")(b, **PUBLISHED_DECODER if published else {})
+    return BeamSearch(b, **PUBLISHED_DECODER if published else {})
 
 
 def _tpsr(b: int, published: bool) -> Strategy:
-    return _class("TPSR")(beam_size=b, **PUBLISHED | PUBLISHED_DECODER if published else {})
+    return TPSR(beam_size=b, **PUBLISHED | PUBLISHED_DECODER if published else {})
 
 
 def _nsrwh(given: str) -> Maker:
-    return lambda b, published: _class("NSRwH")(
-        given=given, beam_size=b, **PUBLISHED_DECODER if published else {}
-    )
+    return lambda b, published: NSRwH(b, given=given, **PUBLISHED_DECODER if published else {})
 
 
-def _local(name: str, **options: Any) -> Maker:
+def _ours(strategy: type, **options: Any) -> Maker:
     """A search that completes what it has edited: only the grammar says what may stand there."""
 
     def make(b: int, published: bool) -> Strategy:
         if published:
-            raise ValueError(f"{name} is a strategy of this book: there is no published decoder for it.")
-        return _class(name)(b, **options)
+            only = "is a strategy of this book: there is no published decoder for it"
+            raise ValueError(f"{strategy.__name__} {only}.")
+        return strategy(b, **options)
 
     return make
 
@@ -54,20 +44,17 @@ def _local(name: str, **options: Any) -> Maker:
 MAKERS: dict[str, tuple[str, Maker]] = {
     "beam": ("nesymres", _beam),
     "tpsr": ("nesymres", _tpsr),
-    "gvs": ("gvs", lambda *how: _class("GVS")(_beam(*how))),
-    "gvs+tpsr": ("gvs", lambda *how: _class("GVS")(_tpsr(*how))),
+    "gvs": ("gvs", lambda *how: GVS(_beam(*how))),
+    "gvs+tpsr": ("gvs", lambda *how: GVS(_tpsr(*how))),
     **{f"nsrwh-{hint}": ("nsrwh", _nsrwh(hint)) for hint in HINTS},
-    "families": ("nesymres", lambda *how: _class("Families")(_beam(*how))),
-    "families+tpsr": ("nesymres", lambda *how: _class("Families")(_tpsr(*how))),
-    "families+gvs": ("gvs", lambda *how: _class("Families")(_class("GVS")(_beam(*how)))),
-    "off-tree": ("nesymres", _local("OffTree")),
-    "families+off-tree": (
-        "nesymres",
-        lambda b, published: _class("Families")(_local("OffTree")(b, published)),
-    ),
-    "last-leaf": ("nesymres", _local("LastLeaf")),
-    "local": ("nesymres", _local("LocalSearch")),
-    "local-random": ("nesymres", _local("LocalSearch", start="random", guided=False)),
+    "families": ("nesymres", lambda *how: Families(_beam(*how))),
+    "families+tpsr": ("nesymres", lambda *how: Families(_tpsr(*how))),
+    "families+gvs": ("gvs", lambda *how: Families(GVS(_beam(*how)))),
+    "off-tree": ("nesymres", _ours(OffTree)),
+    "families+off-tree": ("nesymres", lambda *how: Families(_ours(OffTree)(*how))),
+    "last-leaf": ("nesymres", _ours(LastLeaf)),
+    "local": ("nesymres", _ours(LocalSearch)),
+    "local-random": ("nesymres", _ours(LocalSearch, start="random", guided=False)),
 }
 
 

@@ -5,8 +5,6 @@
 The hints are a user's, or for experiments drawn from the true expression: `NSRwH(given="positives")`.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -84,15 +82,8 @@ class NSRwH:
 
     def search(self, view: View, rng: np.random.Generator) -> Search:
         hints = encode(self.hints(view.problem, view.vocabulary, rng), view.vocabulary)
-        hypotheses = yield Complete(
-            (),
-            self.beam_size,
-            hints=hints,
-            length_penalty=self.length_penalty,
-            masked=self.masked,
-            stop=self.stop,
-            max_len=self.max_len,
-        )
+        rules = {name: getattr(self, name) for name in ("length_penalty", "masked", "stop", "max_len")}
+        hypotheses = yield Complete((), self.beam_size, hints=hints, **rules)
         yield Verify.beam(hypotheses, starts=self.starts)
 
     def hints(self, problem: Problem, vocabulary: Vocabulary, rng: np.random.Generator) -> tuple[Hint, ...]:
@@ -101,43 +92,32 @@ class NSRwH:
         if self.given is None:
             return self.known()
         if problem.truth is None:
-            raise HintError(
-                f"{problem!r}: given={self.given!r} tells something about the true expression, but this problem has none"
-            )
+            why = "tells something about the true expression, but this problem has none"
+            raise HintError(f"{problem!r}: given={self.given!r} {why}")
         recipe = tree_recipe(self, vocabulary)
         told = (0.3 if self.given == "all" else 0.0) if self.values is None else self.values
         hints: list[Hint] = []
         for kind, stream in zip(KINDS, rng.spawn(len(KINDS))):
             if self.given == "all" or kind in self.given.split("+"):
                 only = HintRecipe(**{k: float(k == kind) for k in KINDS}, values=told, share=self.share)
-                hints += draw_hints(
-                    stream, problem.truth, only, random_templates(recipe), problem.truth_constants
-                )
+                about = problem.truth, only, random_templates(recipe), problem.truth_constants
+                hints += draw_hints(stream, *about)
         return fitted(hints)
 
     def known(self) -> tuple[Hint, ...]:
         """The user's own hints."""
         hints: list[Hint] = [_complexity(self.complexity)] if self.complexity is not None else []
-        hints += [_positive(given) for given in self.positives] + [
-            _negative(given) for given in self.negatives
-        ]
-        for group in self.symmetric:
-            hints += [Symmetry(*pair) for pair in itertools.combinations(_group(group, "symmetric"), 2)]
-        for group in self.asymmetric:
-            hints += [
-                Symmetry(*pair, holds=False)
-                for pair in itertools.combinations(_group(group, "asymmetric"), 2)
-            ]
+        hints += [*map(_positive, self.positives), *map(_negative, self.negatives)]
+        for name, groups in (("symmetric", self.symmetric), ("asymmetric", self.asymmetric)):
+            pairs = [pair for group in groups for pair in itertools.combinations(_group(group, name), 2)]
+            hints += [Symmetry(*pair, holds=name == "symmetric") for pair in pairs]
         for hint in hints:
             if isinstance(hint, Symmetry) and replace(hint, holds=not hint.holds) in hints:
-                raise HintError(
-                    f"the symmetry of {hint.first} and {hint.second} is said to hold and not to hold"
-                )
-        tokens = sum(len(hint.words()) for hint in hints) + 2
-        if tokens > ROOM:
-            raise HintError(
-                f"these hints need {tokens} tokens; the network reads at most {ROOM}: leave out the longest trees"
-            )
+                both = f"{hint.first} and {hint.second}"
+                raise HintError(f"the symmetry of {both} is said to hold and not to hold")
+        if (tokens := sum(len(hint.words()) for hint in hints) + 2) > ROOM:
+            most = f"the network reads at most {ROOM}: leave out the longest trees"
+            raise HintError(f"these hints need {tokens} tokens; {most}")
         return fitted(hints)
 
 
@@ -155,13 +135,8 @@ def _listed(values: Iterable, name: str) -> tuple:
 
 def _given(given: object) -> str:
     """Kinds of knowledge as one name, in their order: ("positives", "symmetry") is "symmetry+positives"."""
-    words = (
-        given.split("+")
-        if isinstance(given, str)
-        else list(given)
-        if isinstance(given, list | tuple)
-        else [given]
-    )
+    words = given.split("+") if isinstance(given, str) else given
+    words = list(words) if isinstance(words, list | tuple) else [words]
     if words not in (["all"], ["none"]) and any(word not in KINDS for word in words):
         raise HintError(f"given is {given!r}; choose one of {', '.join(GIVEN)}, or several kinds joined by +")
     kinds = [kind for kind in KINDS if kind in words or words == ["all"]]
@@ -194,9 +169,8 @@ def _tree(given: str | Prefix, kind: str) -> tuple[Prefix, tuple[float, ...]]:
         raise HintError(f"the {kind} {given!r} is a single {what}; the network was taught with larger trees")
     if form != tree and values:  # the layout may change the order of the constants, or join some
         orders = itertools.permutations(values) if form.count(CONSTANT) == len(values) <= 6 else ()
-        values = next(
-            (order for order in orders if fingerprint(form, order) == fingerprint(tree, values)), ()
-        )
+        same = (order for order in orders if fingerprint(form, order) == fingerprint(tree, values))
+        values = next(same, ())
     return form, values
 
 
@@ -207,7 +181,6 @@ def _positive(given: str | Prefix) -> Positive:
 def _negative(given: str | Prefix) -> Negative:
     tree, _ = _tree(given, "negative")
     if CONSTANT in tree:
-        raise HintError(
-            f"the negative {given!r} has a constant; negatives speak of structure only, as in 'exp(x2)'"
-        )
+        only = "negatives speak of structure only, as in 'exp(x2)'"
+        raise HintError(f"the negative {given!r} has a constant; {only}")
     return Negative(tree)

@@ -6,8 +6,6 @@ is forced there, and the network goes on greedily. The results are ranked by the
 forced token, because this is the one that the network misjudges, and the first are verified.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,15 +48,11 @@ class OffTree:
         written = {*beginnings, *(h.prefix for h in hypotheses)}
         answers = yield [NextTokens(prefix) for prefix in beginnings]
         tables = {prefix: dict(answer) for prefix, answer in zip(beginnings, answers, strict=True)}
-        likely = {
-            prefix: sum(tables[prefix[:n]][token] for n, token in enumerate(prefix)) for prefix in beginnings
-        }
-        turns = [
-            (place, token)
-            for place in sorted(beginnings, key=likely.__getitem__, reverse=True)[: self.places]
-            for token in tables[place]
-            if (*place, token) not in written
-        ]
+        summed = lambda prefix: sum(tables[prefix[:n]][token] for n, token in enumerate(prefix))
+        likely = {prefix: summed(prefix) for prefix in beginnings}
+        places = sorted(beginnings, key=likely.__getitem__, reverse=True)[: self.places]
+        pairs = [(place, token) for place in places for token in tables[place]]
+        turns = [(place, token) for place, token in pairs if (*place, token) not in written]
         completed = yield [Complete((*place, token), 1) for place, token in turns]
         best: dict[Prefix, Hypothesis] = {}
         for (place, token), rests in zip(turns, completed, strict=True):

@@ -134,16 +134,8 @@ class TPSR:
                 for node in path:
                     node.visits, node.value = node.visits + 1, max(node.value, reward)
                 if self.watch:
-                    self.watch(
-                        Rollout(
-                            view.problem.name,
-                            root.prefix,
-                            tuple(n.label() for n in path),
-                            path[-1].prior,
-                            completion,
-                            reward,
-                        )
-                    )
+                    done = tuple(n.label() for n in path), path[-1].prior, completion, reward
+                    self.watch(Rollout(view.problem.name, root.prefix, *done))
             if not root.children:
                 break  # no room for another token
             root = max(root.children, key=lambda child: child.value)  # among equals the most likely
@@ -206,30 +198,21 @@ class TPSR:
 
     def complete(self, nodes: list[Node], memory: Memory) -> Generator[Any, Any, None]:
         """Let beam search complete the nodes, and verify what it writes, unless that is known."""
-        asked = [
-            node
-            for node in nodes
-            if not node.ended and node.prefix not in memory.completions and self.possible(node)
-        ]
-        requests = [
-            Complete(node.prefix, self.beam_size, masked=self.masked, stop=self.stop, max_len=self.max_len)
-            for node in asked
-        ]
+        asked = [node for node in nodes if not node.ended and node.prefix not in memory.completions]
+        asked = [node for node in asked if self.possible(node)]
+        rules = {"masked": self.masked, "stop": self.stop, "max_len": self.max_len}
+        requests = [Complete(node.prefix, self.beam_size, **rules) for node in asked]
         beams = (yield requests) if requests else []
-        written = [
-            (node.prefix, node.log_prob)
-            for node in nodes
-            if node.ended and node.prefix not in memory.candidates
-        ]
+        answers = [node for node in nodes if node.ended and node.prefix not in memory.candidates]
+        written = [(node.prefix, node.log_prob) for node in answers]
         for node, beam in zip(asked, beams):
             memory.completions[node.prefix] = tuple(h.prefix for h in beam)
             written += [(h.prefix, node.log_prob + h.log_prob) for h in beam]
             # greedy: from any prefix on its way the completion is the same
             if self.beam_size == 1 and self.masked and beam:
                 whole = beam[0].prefix
-                memory.completions.update(
-                    (whole[:n], (whole,)) for n in range(len(node.prefix), len(whole) + 1)
-                )
+                lengths = range(len(node.prefix), len(whole) + 1)
+                memory.completions.update((whole[:n], (whole,)) for n in lengths)
         if written:
             candidates = yield Verify(*zip(*written), starts=self.starts)
             memory.candidates.update((candidate.prefix, candidate) for candidate in candidates)
