@@ -13,8 +13,11 @@ from nsr.book import result_tables, runner
 from nsr.evidence import paper, scaling
 from nsr.evidence.anytime import stopped_at
 from nsr.evidence.comparison import TABLES, at_equal_cost, line_of, paired, read_rows, row_of, spread_of
-from nsr.evidence.novelty import flagged
+from nsr.evidence.measuring import network_for, problems_of
+from nsr.evidence.novelty import TrainingSet, flagged
+from nsr.evidence.pruned_lines import pruned_answers
 from nsr.evidence.statistics import mean
+from nsr.evidence.verdicts import verdict_on_difference
 
 pytestmark = pytest.mark.static
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -153,6 +156,28 @@ def test_leads_have_their_limits():
         says(f"against the smallest beam: it is {-value:.1f} points less accurate than a beam of 1")
         and high < 0
     )
+
+
+def test_pruning_alone_makes_answers_novel():
+    trained, beam = network_for("laptop/nesymres"), row("beam", 150)
+    beam = beam[beam.network == 0].drop(columns="network") if "network" in beam else beam
+    asked = [
+        problem for seed in sorted(set(beam.seed)) for problem in problems_of(trained, "not_included", seed)
+    ]
+    pruned = pruned_answers(beam, asked, TrainingSet.of(trained))
+    shares = [
+        100 * part[sense].astype(float).mean()
+        for sense in ("novel", "novel_family")
+        for part in (beam, pruned)
+    ]
+    assert len(pruned) == len(beam)
+    assert verdict_on_difference(paired(pruned, beam, "accurate")[0]) == "same" and says(
+        "without being more accurate"
+    )
+    assert says(
+        "pruned as those of local search are, the answers of a beam of 150 are {1:.0f} % novel instead of {0:.0f} %, and {3:.0f} % instead "
+        "of {2:.0f} % have a new family".format(*shares)
+    ), shares
 
 
 def test_how_much_of_the_spread_is_between_networks():
