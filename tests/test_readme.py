@@ -190,7 +190,7 @@ def test_how_much_of_the_spread_is_between_networks():
     assert says(
         f"With {found.networks} networks, each with its own training set, the accuracy of a beam of 150 has a standard "
         f"deviation of {100 * found.between:.1f} points over networks and of {100 * found.problems:.1f} points over problems: "
-        f"{100 * found.share:.0f} % {about}"
+        f"{100 * found.share:.0f} % {about}, as far as so few can tell"
     )
 
 
