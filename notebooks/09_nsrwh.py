@@ -279,7 +279,7 @@ change = {(given, which): paired(row[given], row["none"], which)[0]
 points_of = "{:+.1f} ({:+.1f} to {:+.1f})".format
 table = pd.Series({key: points_of(*(100 * x for x in value)) for key, value in change.items()})
 lines = pd.DataFrame({given: novelty_line(part) for given, part in row.items()}).T
-lines.join(table.unstack()[["novel", "accurate"]].add_suffix(" − told nothing"))
+lines.join(table.unstack()[["novel", "accurate"]].add_suffix(" − told nothing")).fillna("–")
 
 # %% [markdown]
 # The last two columns are points more than *told nothing*; those before say which novel answers are no discoveries (chapter 04). One network

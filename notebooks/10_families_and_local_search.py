@@ -409,8 +409,8 @@ judged_together({name: lead(*test) for name, test in tests.items() if len(test[0
 
 # %% [markdown]
 # Read the third line: with as many candidates as a large beam, a search without any network is not shown to be less accurate than that beam. The
-# line of a beam of 1 is a limit: a family takes longer to fit than a formula, and in a few milliseconds local search has hardly begun. The lead
-# over NSR-gvs + TPSR is at own costs.
+# line of a beam of 1 is a limit: a family takes longer to fit than a formula, and in a few milliseconds local search has hardly begun. The line
+# of NSR-gvs + TPSR compares both at their own costs.
 #
 # Three advantages of local search are not the rivals': its answer is pruned (the report prunes theirs, too), it ranks families by compressed
 # values, and it is told which columns vary. No table takes the last two away yet.
