@@ -463,11 +463,11 @@ def novel_steps(formula):
 
 # %% tags=["check"]
 neighbours = {(key[-2] if len(key) > 1 else "", key[-1]) for key in counts if key}
-for problem in unknown[:20]:
-    tokens = ("", *problem.truth, END)
+for formula in [*(problem.truth for problem in unknown[:20]), ("x1", "add"), ("tan", "tan", "tan", "x1")]:
+    tokens = ("", *formula, END)
     expected = [k for k in range(len(tokens) - 1) if tokens[k : k + 2] not in neighbours]
-    assert novel_steps(problem.truth) == expected, "compare each token with the one before it"
-assert novel_steps(("tan", "tan", "tan", "x1"))[:1] != [0] or ("", "tan") not in neighbours
+    assert novel_steps(formula) == expected, f"compare each token of {formula} with the one before it"
+assert novel_steps(("x1", "add")), "no formula ends with add"
 known_pairs = np.mean([not novel_steps(problem.truth) for problem in unknown])
 print(f"{known_pairs:.0%} of the unknown formulas have no such place: each pair of neighbours is known, and only its place is new")
 

@@ -12,14 +12,30 @@ WORDS = 400  # the search looks at the first so many words of a section
 
 
 def parts(notebook: Any, levels: int) -> Iterator[tuple[str, list[Any]]]:
-    """Title and cells of every part that begins with a heading of at most this level."""
+    """Title and cells of every part that begins with a heading of at most this level; a cell of text with a
+    heading in its middle is cut there."""
+    cells = [piece for cell in notebook.cells for piece in _cut(cell, levels)]
     starts = [
         (i, heading.group(1))
-        for i, cell in enumerate(notebook.cells)
+        for i, cell in enumerate(cells)
         if cell.cell_type == "markdown" and (heading := re.match(rf"#{{1,{levels}}}\s+(.+)", cell.source))
     ]
     for (first, title), (last, _) in zip(starts, [*starts[1:], (None, "")]):
-        yield title, notebook.cells[first:last]
+        yield title, cells[first:last]
+
+
+def _cut(cell: Any, levels: int) -> list[Any]:
+    """A cell of text in pieces, each of which begins with a heading or has none; other cells as they are."""
+    if cell.cell_type != "markdown":
+        return [cell]
+    pieces: list[list[str]] = [[]]
+    fenced = False
+    for line in cell.source.splitlines():
+        fenced ^= line.startswith("```")  # between two fences # begins a comment
+        if not fenced and pieces[-1] and re.match(rf"#{{1,{levels}}}\s", line):
+            pieces.append([])
+        pieces[-1].append(line)
+    return [type(cell)({**cell, "source": "\n".join(piece)}) for piece in pieces]
 
 
 def sections(notebook: Any, name: str) -> Iterator[dict[str, str]]:

@@ -64,14 +64,14 @@ const search = () => {
   const words = plain(query.value).split(/\s+/).filter(word => word.length > 1);
   found.replaceChildren();
   if (!words.length) return;
-  const inTitle = one => words.filter(word => plain(one.title).includes(word)).length;
+  const phrase = words.join(" "), rank = one => 2 * words.filter(word => plain(one.title).includes(word)).length + one.low.includes(phrase);
   const hits = sections.filter(one => words.every(word => one.low.includes(word)));
-  hits.sort((a, b) => inTitle(b) - inTitle(a));
+  hits.sort((a, b) => rank(b) - rank(a));
   for (const hit of hits.slice(0, 12)) {
     const item = document.createElement("li"), link = document.createElement("a"), around = document.createElement("small");
-    const start = Math.max(0, plain(hit.text).indexOf(words[0]) - 40);
+    const start = Math.max(0, Math.max(...[words[0], phrase].map(text => plain(hit.text).indexOf(text))) - 40);
     link.href = hit.page;
-    link.textContent = hit.chapter + " · " + hit.title;
+    link.textContent = hit.title.startsWith(hit.chapter + " ") ? hit.title : hit.chapter + " · " + hit.title;
     around.textContent = " … " + hit.text.slice(start, start + 120) + " …";
     item.append(link, around);
     found.append(item);
