@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -75,8 +76,10 @@ def solve_bagged(
     """
     ready = [Units.of(p.X, p.y).problem(p) if rescale else p for p in problems]
     bags = [bags_of(p, n_bags, bag_size, p.stream(seed)) for p in ready]
-    each = budget and Budget(
-        budget.candidates and max(1, budget.candidates // n_bags), budget.seconds and budget.seconds / n_bags
+    each = budget and replace(
+        budget,
+        candidates=budget.candidates and max(1, budget.candidates // n_bags),
+        seconds=budget.seconds and budget.seconds / n_bags,
     )
     flat = solve_all(
         [bag for group in bags for bag in group],
