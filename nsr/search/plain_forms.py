@@ -339,6 +339,30 @@ def different(Z: np.ndarray) -> np.ndarray:
     return np.sort(np.unique(np.round(looks, 7), axis=0, return_index=True)[1])
 
 
+def telling(terms: Sequence[Term], X: np.ndarray) -> list[Term]:
+    """The terms whose sines, cosines, tangents and exponentials are neither constant at X (P, D) nor proportional to
+    their arguments: where x1 is tiny, cos(x1) is 1 and sin(x1) is x1.
+
+    >>> cosine = Term((("cos", "x1"),))
+    >>> telling([cosine], np.array([[1e-9], [2e-9]])), len(telling([cosine], np.array([[1.0], [2.0]])))
+    ([], 1)
+    """
+    dull: dict[Prefix, bool] = {}
+
+    def is_dull(factor: Prefix) -> bool:
+        inner = factor[1:] if factor[0] != "pow2" else factor[2:]
+        if factor[: len(factor) - len(inner)][-1] not in ("sin", "cos", "tan", "exp"):
+            return False
+        if factor not in dull:
+            outer = factor[len(factor) - len(inner) - 1 :]
+            with np.errstate(all="ignore"):
+                f, u = evaluate(outer, X), evaluate(inner, X)
+                dull[factor] = any(bool(np.ptp(v) <= SAME * np.abs(v).max()) for v in (f, f / u))
+        return dull[factor]
+
+    return [term for term in terms if not any(map(is_dull, (*term.above, *term.below)))]
+
+
 def is_spread(y: np.ndarray) -> bool:
     """Whether y spans orders of magnitude, so that few rows make up its variance: (Σd²)² / Σd⁴ counts them."""
     d = np.abs(y - y.mean())
@@ -351,7 +375,7 @@ def sums(X: np.ndarray, y: np.ndarray, targets: list[Target]) -> list[Sum]:
     most = min(MOST_TERMS, (len(y) - 5) // 3)
     if most < 1:
         return []
-    terms = terms_of(X.shape[1])
+    terms = telling(terms_of(X.shape[1]), X)
     Z = values_of(terms, X)  # (T, P)
     usable = np.isfinite(Z).all(1) & (np.abs(Z).max(1) < 1e100) & (np.ptp(Z, axis=1) > 0)
     terms, Z = [term for term, use in zip(terms, usable) if use], Z[usable]

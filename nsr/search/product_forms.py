@@ -25,7 +25,7 @@ from nsr.formulas.expressions import VARIABLES, ExpressionError, Prefix, Valued,
 from nsr.formulas.parsing import power
 from nsr.numbers.evaluation import evaluate
 from nsr.numbers.weighting import roots
-from nsr.search.plain_forms import Term, added, different, fraction, largest, values_of
+from nsr.search.plain_forms import Term, added, different, fraction, largest, telling, values_of
 
 GRID = tuple(10.0 ** (k / 4) for k in range(-6, 7))  # sizes of θ, where 1 makes both terms equally large
 PAIRED = 60  # factors that are paired with all others
@@ -212,8 +212,8 @@ class _Logarithm:
 
     def screened(self) -> tuple[list[Factor], np.ndarray]:
         """All factors that say something that the columns do not, and their logarithms (M, P) of length 1."""
-        powers, waving = terms_of(self.columns)
-        factors: list[Factor] = [Factor("of", term) for term in functions_of(self.columns)]
+        powers, waving = (telling(terms, self.X) for terms in terms_of(self.columns))
+        factors = [Factor("of", term) for term in telling(functions_of(self.columns), self.X)]
         factors += [Factor("exp", term) for term in (*powers, *waving)]
         sizes = dict(
             zip((*powers, *waving), np.median(np.abs(values_of([*powers, *waving], self.X)), axis=1))
