@@ -103,7 +103,9 @@ def fitted(problem: Problem, forms: Callable[..., list[Valued]], deadline: Deadl
     all."""
     bag = bags_of(problem, 1, ROWS, problem.stream(0))[0]
     best, oracle = _verified(Oracle(bag), forms(bag.X, bag.y, bag.weights)), Oracle(problem)
-    best = by_length(best, len(bag.y), problem.floor)[: 2 if deadline.passed else FITTED]
+    best = by_length(best, len(bag.y), problem.floor)[:FITTED]
+    if not best or deadline.passed:
+        return []
     best = _verified(oracle, [(c.prefix, c.constants) for c in best])
     ahead = by_length(best, len(problem.y), problem.floor)[:PLAINER]
     return [c for c in (*best, *(plainer(c, oracle, deadline) for c in ahead)) if c.valid]
