@@ -17,8 +17,8 @@
 #
 # **Runtime.** One minute; with `recompute` two hours at the laptop scale and two days of a GPU at the paper scale.
 #
-# **Knobs.** `recompute`: measure what the tables `practical` and `practical_baselines` lack. `python -m nsr replicate` runs this page
-# with it.
+# **Knobs.** `recompute`: measure what the tables `practical`, `practical_baselines` and `fastsrb` lack. `python -m nsr replicate`
+# runs this page with it.
 
 # %% tags=["parameters"]
 scale: str = "laptop"  # tiny, laptop or paper: how large everything is
@@ -46,7 +46,7 @@ from nsr import book
 from nsr.data import SETS, Units, black_box_data, equations, practical_set
 from nsr.evidence import ACCURATE, GREY, INK, LIGHT, THRESHOLDS, Row, accuracy_curve, labelled, measure_practical, measured, network_for, paired_difference, percent, practical_strategies, save, style_of, use_style, verdict_on_claim
 from nsr.formulas import is_valid, parse, template_of
-from nsr.regressor import BASELINES, OURS, as_prefix, available, same_time
+from nsr.regressor import BASELINES, OURS, as_prefix, available, recovery_jobs, same_time
 from nsr.search import Budget
 
 use_style()
@@ -291,6 +291,35 @@ for (name, who), part in against.groupby(["test_set", "label"]):
                   percent(part.form) if name == "feynman" else "", f"{part.seconds.mean():.1f}", f"{part.seconds.max():.1f}"))
 columns = ["set", "", f"R² > {ACCURATE}", "R² > 0.9", "median R²", "right form", "seconds", "slowest"]
 pd.DataFrame(lines, columns=columns).set_index(["set", ""])
+
+# %% [markdown]
+# ## Laws that nobody here wrote
+#
+# FastSRB (Martinek 2025) has 120 laws, those of AI-Feynman and more, with the ranges of physical quantities. A quarter of them, by a hash
+# of their names, was for development; the others are the test, measured once with the method as it was then. 512 rows are given without
+# noise. *Recovered* is, as others count it, at most $1.19 \cdot 10^{-7}$ of the variance left on fresh rows; *the law* is an answer that equals an
+# accepted form also far outside the rows. Seconds are those of one processor, because the machine was shared.
+#
+# When this table was measured, plain forms were still fitted to all rows after the time was over. That was taken back afterwards, because
+# `max_time` is a promise. *In time* counts the laws that were recovered within the seconds of the budget, which this does not change.
+#
+# The laws are public, and whoever improved `NSRegressor` had seen the whole list, so the two parts differ in what was measured during
+# development, not in what was known.
+
+# %%
+laptop = "laptop" if scale == "tiny" else scale
+public = recovery_jobs(trained, comparable=weights == "laptop/full")
+public = measured("fastsrb", public, {"full": trained}, scale=laptop, recompute=recompute)
+public["in_time"] = public.recovered & (public.processor <= public.budget)
+shown = {"laws": ("law", "size"), "recovered": ("recovered", percent), "in time": ("in_time", percent), "the law": ("is_the_law", percent)}
+shown |= {"processor": ("processor", "mean"), "slowest": ("processor", "max")}
+public.groupby(["part", "budget"]).agg(**shown).round(2)
+
+# %% [markdown]
+# Apart: the laws that are not among AI-Feynman's 92. They have more variables, or come from other books.
+
+# %%
+public.groupby(["part", "budget", "outside"]).agg(**shown).round(2)
 
 # %% [markdown]
 # ## Paper, ours, verdict

@@ -88,12 +88,12 @@ def _bytes(path: Path, most: int) -> bytes:
     return b"".join(parts)
 
 
-def read_yaml(path: Path, kind: Kind) -> Any:
+def read_yaml(path: Path, kind: Kind, most: int = LARGEST_YAML) -> Any:
     with kind.of(path):
-        return parse_yaml(_bytes(path, LARGEST_YAML).decode())
+        return parse_yaml(_bytes(path, most).decode(), most)
 
 
-def parse_yaml(text: str) -> Any:
+def parse_yaml(text: str, most: int = LARGEST_YAML) -> Any:
     """A value in plain YAML; to be called within `Kind.of`.
 
     >>> parse_yaml("[1, 2.5]")
@@ -103,8 +103,8 @@ def parse_yaml(text: str) -> Any:
     Traceback (most recent call last):
     ValueError: steps cannot be read as a value (expected the node content, but found '<stream end>').
     """
-    if len(text) > LARGEST_YAML:
-        raise ValueError(f"it has more than {LARGEST_YAML:,} characters")
+    if len(text) > most:
+        raise ValueError(f"it has more than {most:,} characters")
     return _shallow(yaml.load(text, _Plain))
 
 

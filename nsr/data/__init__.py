@@ -16,6 +16,7 @@ __getattr__, __dir__, __all__ = door(
     hints="Complexity HintError Negative Positive Symmetry decode encode",
     hint_draws="HintRecipe draw_hints random_templates",
     laws="equations",
+    fastsrb="PublicLaw public_laws",
     practical_sets="SETS black_box_data practical_set",
     rescaling="Units",
     skeleton_tables="FILTERS WEIGHTS skeleton_draws skeleton_of tables_of",

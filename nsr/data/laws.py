@@ -49,7 +49,7 @@ class Equation:
         (('div', 'mul', 'C', 'mul', 'x1', 'x2', 'C'), (3.0, 2.0))
         """
         number = {name: f"x{i}" for i, name in enumerate(self.names, start=1)}
-        formula = _without_tanh(self.formula)
+        formula = without_tanh(self.formula)
         return parse(re.sub(r"[A-Za-z]\w*", lambda word: number.get(word[0], word[0]), formula))
 
     def problem(
@@ -106,10 +106,10 @@ def _variables(text: str) -> tuple[tuple[str, ...], tuple[tuple[float, float], .
     return tuple(w[0] for w in words), tuple((float(w[1]), float(w[2])) for w in words)
 
 
-def _without_tanh(formula: str) -> str:
+def without_tanh(formula: str) -> str:
     """tanh u = 1 − 2/(exp 2u + 1): no vocabulary has a token for it.
 
-    >>> _without_tanh("a*tanh(b/(c*d))")
+    >>> without_tanh("a*tanh(b/(c*d))")
     'a*(1 - 2/(exp(2*(b/(c*d))) + 1))'
     """
     before, found, rest = formula.partition("tanh(")

@@ -21,6 +21,7 @@ things:
 TEST_SETS = 1_000_003  # nsr.data.test_sets: templates and items of the controlled test sets
 SCALING_PROBLEMS = 2_000_003  # nsr.evidence.scaling: test problems for transformer4sr
 PRACTICAL_SETS = 3_000_017  # nsr.data.practical_sets: formulas with five variables, points of all sets
+FASTSRB = 6_000_011  # nsr.data.fastsrb: rows of its laws
 
 # ---- random formulas that searches and hints use
 GVS_EXPRESSIONS = 2_000_003  # nsr.search.strategies.gvs: subtrees for prompts

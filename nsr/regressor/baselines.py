@@ -171,7 +171,7 @@ def same_time(
     for row in rows:
         trained = networks[row.weights]
         (ours,) = jobs_of([row], networks)
-        jobs.append(replace(ours, make=partial(_on_one_core, ours.make)))
+        jobs.append(replace(ours, make=partial(on_one_core, ours.make)))
         # The order of the keys is part of a run's name in the tables.
         about = {name: getattr(row, name) for name in ("seed", "test_set", "noise", "n_points", "limit")}
         about["seconds"] = row.budget.seconds
@@ -181,12 +181,12 @@ def same_time(
             version = importlib.metadata.version(name) if runs and name != OURS else ""
             weights, digest = (row.weights, weights_digest(trained)) if name == OURS else (name, version)
             known = {"strategy": name, **about, "weights": weights, "weights_digest": digest}
-            make = partial(_on_one_core, partial(_lines, name, row, str(trained.folder))) if runs else None
+            make = partial(on_one_core, partial(_lines, name, row, str(trained.folder))) if runs else None
             jobs.append(Job(f"{name} {row.test_set}", known, make, comparable=runs))
     return jobs
 
 
-def _on_one_core(make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+def on_one_core(make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
     import torch
 
     threads = torch.get_num_threads()

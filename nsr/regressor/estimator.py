@@ -33,6 +33,7 @@ from nsr.formulas.expressions import CONSTANT, VARIABLES, Prefix, Valued
 from nsr.formulas.notation import to_infix, to_latex, to_sympy
 from nsr.network.checkpoints import Trained, load, load_folder
 from nsr.network.devices import best_device
+from nsr.numbers.compression import decided_by_few, fair_r2
 from nsr.numbers.evaluation import evaluate, r2_score
 from nsr.numbers.weighting import deviation
 from nsr.regressor import exports, reports
@@ -60,7 +61,9 @@ from nsr.search.deadline import Deadline
 from nsr.search.engine import INTERRUPTED, Budget, Strategy
 from nsr.search.model_selection import by_length, description_length, pareto, price_of_a_constant, promising
 from nsr.search.oracle import NOISE, Candidate, Oracle
+from nsr.search.product_forms import product_forms
 from nsr.search.pruning import plainer, pruned
+from nsr.search.separation import separated_forms
 from nsr.search.strategies.local import LocalSearch
 from nsr.search.subsampling import solve_bagged
 from nsr.search.warming import warm_up
@@ -134,6 +137,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     NSRegressor(max_time=60, strategy='tpsr')
     """
 
+    # what max_time is measured with; a measurement may take seconds of the processor (nsr.regressor.recovery)
+    _clock, _budget = staticmethod(time.perf_counter), Budget
+
     def __init__(
         self,
         weights: str = "auto",
@@ -192,7 +198,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         )
         trained = _network(self._weights_for(strategy))
         warm_up(drawing="gvs" in strategy.name or "random" in strategy.name)
-        deadline = Deadline(self.max_time)
+        deadline = Deadline(self.max_time, self._clock)
         names = list(getattr(self, "feature_names_in_", default_names(X.shape[1])))
         # √w takes the place of a column (nsr.numbers.weighting)
         most = len(VARIABLES) - (weights is not None)
@@ -314,7 +320,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         )
         plain = [one for one in plain if allowance.admits(one.prefix)]
         yardsticks = Oracle(whole).verify([("C",), _line(X.shape[1])], note="yardstick")
-        exact = any(1.0 - one.candidate.r2 <= NOISE for one in plain)
+        exact = _exact(plain, own)
         if exact or deadline.interrupted:
             found = [Found(c, *units.back(c.prefix, c.constants)) for c in yardsticks]
             return [*(one for one in found if allowance.admits(one.prefix)), *plain], EXACT if exact else ""
@@ -322,7 +328,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             first = dict.fromkeys(template_of(one.candidate.prefix) for one in plain)
             forbidden = (*strategy.forbid, *sorted(allowance.forbidden))
             strategy = replace(strategy, first=(*strategy.first, *first), forbid=forbidden)
-        budget = None if self.max_time is None else Budget(seconds=max(1e-9, SEARCH_SHARE * deadline.left))
+        budget = (
+            None if self.max_time is None else self._budget(seconds=max(1e-9, SEARCH_SHARE * deadline.left))
+        )
         ticker = Ticker(
             lambda c: self._named(to_infix(*_printable(units.back(c.prefix, c.constants)), digits=4))
         )
@@ -359,7 +367,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         weights: np.ndarray | None = None,
     ) -> None:
         """Everything about the candidates, in the user's units, the answer first."""
-        rows, floor, spread = [], rounding_floor(y), float(np.ptp(y))
+        rows, floor, spread, few = [], rounding_floor(y), float(np.ptp(y)), decided_by_few(y)
         chosen = sample_of(X, y, SAMPLE, 0)
         some = X[chosen]
         for (c, prefix, constants), r2 in judged(found, X, y, self.selection, deadline, weights):
@@ -368,6 +376,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
                 constants = rounded(constants, digits_for(prefix, constants, some, UNTOLD * noise))
                 searched, digits = c.note != "yardstick", digits_for(prefix, constants, some, CLOSE * spread)
                 price = price_of_digits(prefix, constants, some, spread)
+                fair = fair_r2(y, evaluate(prefix, X, constants), weights) if few else r2
                 rows.append(
                     {
                         "complexity": len(prefix),
@@ -375,7 +384,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
                         "r2": r2,
                         "novel": searched and template_of(c.prefix) not in trained.templates,
                         "description_length": price
-                        + description_length(r2, len(y), len(c.prefix), len(c.constants), floor),
+                        + description_length(fair, len(y), len(c.prefix), len(c.constants), floor),
                         "equation": self._named(to_infix(prefix, constants or None, digits=digits)),
                         "source": "search" if searched else "yardstick",
                         "formula": (prefix, constants),
@@ -610,14 +619,26 @@ def _plain_forms(own: Problem, problem: Problem, units: Units, deadline: Deadlin
     """The best plain forms: in the user's units, and if none of them is exact, with inner constants in those
     of the search."""
     found: list[Found] = []
+    same = Units.same(own.n_variables)
     for given, measured_in, forms in (
-        (own, Units.same(own.n_variables), plain_forms.linear_forms),
+        (own, same, product_forms),
+        (own, same, plain_forms.linear_forms),
+        (own, same, lambda *bag: separated_forms(own.X, own.y, own.weights, deadline)),
         (problem, units, plain_forms.curved_forms),
     ):
-        if not any(1.0 - one.candidate.r2 <= NOISE for one in found):
+        if forms in (product_forms, plain_forms.linear_forms) or not _exact(found, own):
             fitted = plain_forms.fitted(given, forms, deadline)
             found += [Found(c, *measured_in.back(c.prefix, c.constants)) for c in fitted]
     return found
+
+
+def _exact(found: list[Found], own: Problem) -> bool:
+    """Whether one of the formulas leaves nothing to explain, also where a few rows decide R²."""
+    return any(
+        1.0 - one.candidate.r2 <= NOISE
+        and 1.0 - fair_r2(own.y, evaluate(one.prefix, own.X, one.constants), own.weights) <= NOISE
+        for one in found
+    )
 
 
 def _fitted_here(given: list[Valued], own: Problem) -> list[Found]:

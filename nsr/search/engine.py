@@ -95,9 +95,20 @@ class Budget:
         """Which limit is reached, in words; empty if none."""
         if self.candidates is not None and oracle.n_candidates >= self.candidates:
             return f"budget of {self.candidates} candidates spent"
-        if self.seconds is not None and oracle.seconds >= self.seconds:
+        if self.seconds is not None and self.used(oracle) >= self.seconds:
             return f"budget of {self.seconds:g} seconds spent"
         return ""
+
+    def used(self, oracle: Oracle) -> float:
+        return oracle.seconds
+
+
+@dataclass(frozen=True)
+class ProcessorBudget(Budget):
+    """A budget whose seconds are those that the processor worked, for measurements on a busy machine."""
+
+    def used(self, oracle: Oracle) -> float:
+        return oracle.processor
 
 
 @dataclass(frozen=True)

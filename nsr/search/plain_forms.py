@@ -57,6 +57,7 @@ FITTED, PLAINER = 5, 2  # forms that are fitted to all rows, and made plainer
 EXACT = 1e-13  # share of y's variance below which nothing is left to explain
 PROMISING = 3  # of the g's get sums of more than three terms
 MONOMIALS = 60  # at most, in a polynomial
+SPREAD = 0.1  # share of the rows: if fewer make up the variance of y, it spans orders of magnitude
 SAME = 1e-6  # two coefficients that differ by this share are one
 
 
@@ -150,6 +151,7 @@ def terms_of(n_columns: int) -> tuple[Term, ...]:
             ("", "pow2", "pow3", "sqrt", "exp"),
         )
     ]
+    single += [Term((("pow2", token, name),)) for name in columns for token in ("sin", "cos")]
     factors = {
         name: of(name, ("", "pow2", "sqrt", *functions), ("", "pow2", "sqrt", *functions[1:2]))
         for name in columns
@@ -187,9 +189,47 @@ def terms_of(n_columns: int) -> tuple[Term, ...]:
         for name in columns
         for g in of(name, ("", "pow2"), ("", "pow2"))
     ]
-    every = [*single, *itertools.chain(*between.values()), *own, *two, *mixed, *three]
+    every = [
+        *single,
+        *itertools.chain(*between.values()),
+        *own,
+        *two,
+        *mixed,
+        *three,
+        *_longer_terms(columns),
+    ]
     every = [term for term in every if not set(term.above) & set(term.below)]
     return tuple(sorted(dict.fromkeys(every), key=lambda term: (term.size, term)))
+
+
+def _longer_terms(columns: Sequence[str]) -> Iterator[Term]:
+    """Terms of three and four columns, of at most five: a·b·cos c, a·√(bc), c·√(a² + b²), a·b/(c − d)², abcd."""
+    columns = columns[:5] if len(columns) <= 6 else columns[:0]
+    for a, b in itertools.combinations(columns, 2):
+        others = [name for name in columns if name not in (a, b)]
+        for token in ("add", "sub"):
+            root = ("sqrt", token, "pow2", a, "pow2", b)
+            yield Term((root,))
+            yield from (Term(tuple(sorted((root, (c,))))) for c in others)
+        waves = [(w, token, a, b) for w in ("sin", "cos") for token in ("mul", "sub", "add")]
+        yield from (Term((wave,)) for wave in waves)
+        yield from (Term(tuple(sorted((wave, (c,))))) for wave in waves for c in others)
+        sides = (((a,), (b,)), ()), (((a,),), ((b,),)), (((b,),), ((a,),))
+        for (above, below), c in itertools.product(sides, others):
+            for wave in (("sin", c), ("cos", c), ("sqrt", c), ("exp", c)):
+                yield Term(tuple(sorted((*above, wave))), below)
+        for c in others:
+            yield Term(tuple(sorted(((c,), ("sqrt", a), ("sqrt", b)))))
+            yield Term((("sqrt", a), ("sqrt", b)), ((c,),))
+        for c, d in itertools.combinations(others, 2):
+            for apart in (("sub", c, d), ("pow2", "sub", c, d), ("add", c, d)):
+                yield from (Term(above, tuple(sorted((*below, apart)))) for above, below in sides)
+                if apart[0] != "pow2":
+                    yield from (Term(tuple(sorted((*above, apart))), below) for above, below in sides)
+    for four in itertools.combinations(columns, 4):
+        for signs in itertools.product((1, -1), repeat=4):
+            above, below = (tuple((n,) for n, s in zip(four, signs) if s == sign) for sign in (1, -1))
+            yield Term(above, below)
 
 
 def _applied(token: str, inside: Prefix) -> Prefix:
@@ -249,6 +289,20 @@ def targets_of(y: np.ndarray, weights: np.ndarray | None = None) -> list[Target]
     ]
 
 
+def flat_targets(y: np.ndarray, weights: np.ndarray | None = None) -> list[Target]:
+    """1/y, y² and 1/y² with errors of their own, not of y: where y spans orders of magnitude, another choice of
+    terms comes first."""
+    if not (y > 0).all():
+        return []
+    root = roots(weights, len(y))
+    found = []
+    for name, g in (("inv", 1.0 / y), ("sqrt", y**2), ("inv sqrt", 1.0 / y**2)):
+        total = total_of(g, weights)
+        if np.isfinite(g).all() and math.isfinite(total) and total > 0:
+            found.append(Target(name, root * np.ones(len(y)), root * g, total))
+    return found
+
+
 def linear_forms(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[Valued]:
     """Formulas for y (P,) in the columns of X (P, D), with their constants, by least squares.
 
@@ -262,7 +316,7 @@ def linear_forms(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None
     with np.errstate(all="ignore"):
         found = [*power_laws(X, y, weights), *polynomials(X, y, weights)]
         if not any(one.left <= EXACT and len(one.parts) <= MOST_TERMS for one in found):
-            found += sums(X, y, weights)
+            found += sums(X, y, targets_of(y, weights) + (flat_targets(y, weights) if is_spread(y) else []))
     # a token costs 3 nats (nsr.search.model_selection)
     found.sort(key=lambda one: len(y) / 2 * math.log(max(one.left, EXACT)) + 3.0 * one.size)
     formulas: dict[Prefix, Constants] = {}
@@ -272,18 +326,66 @@ def linear_forms(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None
     return list(formulas.items())
 
 
-def sums(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[Sum]:
+def different(Z: np.ndarray) -> np.ndarray:
+    """Which rows of Z (T, P) differ from all before them by more than a factor: where x2 is tiny, x1 − x2 is x1, and
+    sin(x2) is x2.
+
+    >>> different(np.array([[1.0, 2.0], [2.0, 1.0], [2.0, 4.0]])).tolist()
+    [0, 1]
+    """
+    unit = Z / np.abs(Z).max(1, keepdims=True)
+    unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
+    looks = np.abs(
+        unit @ np.random.default_rng(0).standard_normal((Z.shape[1], 3))
+    )  # (T, 3), whatever the sign
+    return np.sort(np.unique(np.round(looks, 7), axis=0, return_index=True)[1])
+
+
+def telling(terms: Sequence[Term], X: np.ndarray) -> list[Term]:
+    """The terms whose sines, cosines, tangents and exponentials are neither constant at X (P, D) nor proportional to
+    their arguments: where x1 is tiny, cos(x1) is 1 and sin(x1) is x1.
+
+    >>> cosine = Term((("cos", "x1"),))
+    >>> telling([cosine], np.array([[1e-9], [2e-9]])), len(telling([cosine], np.array([[1.0], [2.0]])))
+    ([], 1)
+    """
+    dull: dict[Prefix, bool] = {}
+
+    def is_dull(factor: Prefix) -> bool:
+        inner = factor[1:] if factor[0] != "pow2" else factor[2:]
+        if factor[: len(factor) - len(inner)][-1] not in ("sin", "cos", "tan", "exp"):
+            return False
+        if factor not in dull:
+            outer = factor[len(factor) - len(inner) - 1 :]
+            with np.errstate(all="ignore"):
+                f, u = evaluate(outer, X), evaluate(inner, X)
+                dull[factor] = any(bool(np.ptp(v) <= SAME * np.abs(v).max()) for v in (f, f / u))
+        return dull[factor]
+
+    return [term for term in terms if not any(map(is_dull, (*term.above, *term.below)))]
+
+
+def is_spread(y: np.ndarray) -> bool:
+    """Whether y spans orders of magnitude, so that few rows make up its variance: (Σd²)² / Σd⁴ counts them."""
+    d = np.abs(y - y.mean())
+    d = (d / (d.max() or 1.0)) ** 2
+    return float(np.sum(d)) ** 2 <= SPREAD * len(y) * float(np.sum(d**2))
+
+
+def sums(X: np.ndarray, y: np.ndarray, targets: list[Target]) -> list[Sum]:
     """The best sums of a few terms for every g, long ones for the most promising."""
     most = min(MOST_TERMS, (len(y) - 5) // 3)
     if most < 1:
         return []
-    terms = terms_of(X.shape[1])
+    terms = telling(terms_of(X.shape[1]), X)
     Z = values_of(terms, X)  # (T, P)
     usable = np.isfinite(Z).all(1) & (np.abs(Z).max(1) < 1e100) & (np.ptp(Z, axis=1) > 0)
     terms, Z = [term for term, use in zip(terms, usable) if use], Z[usable]
     if not terms:
         return []
-    screens = [_Screen(target, terms, Z, most) for target in targets_of(y, weights)]
+    chosen = different(Z)
+    terms, Z = [terms[i] for i in chosen], Z[chosen]
+    screens = [_Screen(target, terms, Z, most) for target in targets]
     for n in range(2, most):
         if min(screen.left for screen in screens) > EXACT:
             for screen in sorted(screens, key=lambda screen: screen.left)[: None if n == 2 else PROMISING]:
@@ -311,7 +413,7 @@ class _Screen:
         self.best: list[tuple[int, ...]] = []
         self.left = 1.0
         if len(self.fine):
-            self.keep([(i,) for i in _largest(self.r**2, BEAM).tolist()])
+            self.keep([(i,) for i in largest(self.r**2, BEAM).tolist()])
             if most > 1 and self.left > EXACT:
                 self.keep(self.pairs())
 
@@ -330,13 +432,13 @@ class _Screen:
     def pairs(self) -> set[tuple[int, ...]]:
         """The best pairs, by the closed form of two regressors."""
         r = self.r
-        some = np.unique([*_largest(r**2, PAIRED), *range(min(PAIRED // 2, len(r)))])
+        some = np.unique([*largest(r**2, PAIRED), *range(min(PAIRED // 2, len(r)))])
         g = self.rest[some] @ self.rest.T  # (S, T)
         alone = 1.0 - g * g
         both = np.where(
             alone > 1e-9, (r[some, None] ** 2 + r**2 - 2 * r[some, None] * r * g) / alone, -np.inf
         )
-        places = _largest(both.ravel(), 4 * BEAM)
+        places = largest(both.ravel(), 4 * BEAM)
         return {tuple(sorted((int(some[k // len(r)]), int(k % len(r))))) for k in places}
 
     def lengthen(self) -> None:
@@ -349,7 +451,7 @@ class _Screen:
         alone = 1.0 - np.sum((self.rest @ Q) ** 2, axis=1)  # (T,)
         r = self.rest @ (self.t - Q @ (Q.T @ self.t))
         gain = np.where(alone > 1e-9, r**2 / np.maximum(alone, 1e-9), 0.0)
-        for i in _largest(gain, 3):
+        for i in largest(gain, 3):
             if gain[i] > 0:
                 yield tuple(sorted((*choice, int(i))))
 
@@ -362,7 +464,7 @@ class _Screen:
             yield Sum(self.target.name, c[0], tuple(zip(c[1:], (self.terms[i] for i in rows))), left)
 
 
-def _largest(values: np.ndarray, n: int) -> np.ndarray:
+def largest(values: np.ndarray, n: int) -> np.ndarray:
     """Where the n largest values are."""
     return np.argpartition(-values, n)[:n] if len(values) > n else np.arange(len(values))
 
@@ -445,7 +547,7 @@ def written(one: Sum) -> Valued:
     if one.target.startswith("inv") and fractions:  # a fraction in a denominator is hard to read
         return _together(one)
     every = [*([(one.offset, Term())] if one.offset else []), *one.parts]
-    apart = _added(every)
+    apart = added(every)
     for token in one.target.split()[::-1] if one.target != "y" else ():
         apart = join("div", number(1.0), apart) if token == "inv" else join(token, apart)
     return min(_together(one), apart, key=lambda valued: len(valued[0]) + len(valued[1]))
@@ -458,7 +560,7 @@ def _together(one: Sum) -> Valued:
         factor, above, inner, below = 1.0 / factor, below, None, [*above, *([inner] if inner else [])]
     else:
         above = [*above, *([inner] if inner else [])]
-    value = _fraction(factor, above, below)
+    value = fraction(factor, above, below)
     return value if one.target in ("y", "inv") else join(one.target.split()[-1], value)
 
 
@@ -488,7 +590,7 @@ def _factored(
         ratio = c / factor
         ratio = math.copysign(1.0, ratio) if abs(abs(ratio) - 1.0) < SAME else ratio
         terms.append((ratio, Term(tuple(sorted(top.elements())))))
-    inner = _added(terms) if len(terms) > 1 or terms[0][1].above else None
+    inner = added(terms) if len(terms) > 1 or terms[0][1].above else None
     listed = [[(f, ()) for f in sorted(count.elements())] for count in (common, below)]
     return factor, listed[0], inner, listed[1]
 
@@ -500,7 +602,7 @@ def _union(counts: Iterable[Counter]) -> Counter:
     return every
 
 
-def _added(terms: list[tuple[float, Term]]) -> Valued:
+def added(terms: list[tuple[float, Term]]) -> Valued:
     """Σ c · term, positive ones first; log a − log b is log(a/b)."""
     logs = {c: term.above[0] for c, term in terms if abs(c) == 1.0 and term.is_logarithm}
     if len(terms) == 2 == len(logs):
@@ -515,7 +617,7 @@ def _added(terms: list[tuple[float, Term]]) -> Valued:
     return value
 
 
-def _fraction(c: float, above: list[Valued], below: list[Valued]) -> Valued:
+def fraction(c: float, above: list[Valued], below: list[Valued]) -> Valued:
     """c · above / below, without a 1."""
     factors = [*([number(c)] if c != 1.0 or not above else []), *above]
     value = nest_valued("mul", factors)
@@ -534,12 +636,12 @@ def _exponential(one: Sum) -> Valued:
         else:
             rest.append((c, term))
     if rest:
-        above.append(join("exp", _added(rest)))
-    return _fraction(math.exp(min(one.offset, 700.0)), above, below)
+        above.append(join("exp", added(rest)))
+    return fraction(math.exp(min(one.offset, 700.0)), above, below)
 
 
 def _term(c: float, term: Term) -> Valued:
-    return _fraction(c, [(f, ()) for f in term.above], [(f, ()) for f in term.below])
+    return fraction(c, [(f, ()) for f in term.above], [(f, ()) for f in term.below])
 
 
 # ------------------------------------------------------------------------------------------------------------------ templates

@@ -8,6 +8,7 @@ candidates of each are fitted once more to all points.
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,7 @@ def solve_bagged(
     bags = [bags_of(p, n_bags, bag_size, p.stream(seed)) for p in ready]
     if budget:
         candidates = budget.candidates and max(1, budget.candidates // n_bags)
-        budget = Budget(candidates, budget.seconds and budget.seconds / n_bags)
+        budget = replace(budget, candidates=candidates, seconds=budget.seconds and budget.seconds / n_bags)
     options |= {"budget": budget, "fit": fit, "seed": seed, "reference": reference}
     flat = solve_all([bag for group in bags for bag in group], strategy, model, **options)
     if deadline is not None and any(result.stopped == INTERRUPTED for result in flat):

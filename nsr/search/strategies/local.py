@@ -31,7 +31,8 @@ from nsr.formulas.equivalence import template_of
 from nsr.formulas.expressions import CONSTANT, Prefix, Template, Token, Vocabulary, subtrees, variables
 from nsr.formulas.normal_form import strip
 from nsr.numbers import random_streams
-from nsr.numbers.evaluation import evaluate, r2_score
+from nsr.numbers.compression import compressed_r2
+from nsr.numbers.evaluation import evaluate
 from nsr.search.decoding import Complete, NextTokens
 from nsr.search.engine import Search, View
 from nsr.search.oracle import NOISE
@@ -210,11 +211,8 @@ class LocalSearch:
         if key not in book.loss:
             candidate, problem = book.verifications[key], book.view.problem
             if self.robust:
-                middle = np.median(problem.y)
-                unit = np.median(np.abs(problem.y - middle)) or np.std(problem.y)
-                y = np.arcsinh((problem.y - middle) / unit)
-                f = np.arcsinh((evaluate(candidate.prefix, problem.X, candidate.constants) - middle) / unit)
-                r2 = r2_score(y, f, problem.weights)
+                values = evaluate(candidate.prefix, problem.X, candidate.constants)
+                r2 = compressed_r2(problem.y, values, problem.weights)
             else:
                 r2 = candidate.r2
             book.loss[key] = math.log(max(1.0 - r2, NOISE))
