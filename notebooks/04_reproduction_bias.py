@@ -199,13 +199,13 @@ save(figure, "novelty_over_training", alt="The share of novel answers over the t
      f"100 %: all curves lie near the bottom. An inset shows 0 to 10 %. The last point of not_included is {last.share:.1%}.")
 
 # %% [markdown]
-# All curves stay near zero. The bands are intervals over problems.
+# All curves stay near zero. Bands are intervals.
 #
 # ## Which novel answers are discoveries
 #
 # An answer can be *novel*, no copy, without being a discovery. Its *family* may be known, once constants are free (a phase turns $\cos$ into
 # $\sin$). It may be *degenerate*: one token, or no variable. Or it may be *outside the language*: it multiplies variables, which no
-# template of this generator does. `nsr` counts them in every table of this book.
+# template of this generator does. Every table of this book counts them.
 
 # %%
 def says_nothing(answer):
@@ -393,7 +393,7 @@ save(figure, "by_length", alt="Accuracy against the length of the true template,
      "above hollow ones, for unknown templates, at 4 to 6 tokens, and fall towards them.")
 
 # %% [markdown]
-# Of the long formulas hardly any is known. The difference at each length, with the verdict on "known is more accurate":
+# Hardly any long formula is known. The difference at each length, and the verdict on "known is more accurate":
 
 # %%
 both = {n: rows for n, rows in by_length.items() if rows[rows.known].template.nunique() >= 6

@@ -14,7 +14,7 @@
 # # A network that was shown few formulas often copies at one token
 #
 # **Claim.** An unknown formula leaves the tree of training formulas at one token. Our networks find that token, and no other, very
-# unlikely. With many formulas, each shown a few times, it is not.
+# unlikely. With many formulas, each shown a few times, most of these tokens are not.
 #
 # **You will see.** The tree of beginnings; a walk along a formula; two networks; one told token; a search that forces one; the last leaf of
 # the theorem; few formulas and many.
@@ -385,21 +385,24 @@ shares = leaf.groupby("formula")[list(WAYS)].mean().rename(columns=WAYS)
 # %%
 path = results_path("novel_steps_shown", scale)
 shown = book.read_table(path if path.exists() else results_path("novel_steps_shown"))
-moments = gaps(shown).groupby(["templates", "weights", "shown"]).gap.mean().reset_index()
-print(f"rank correlation of the gap with how often a template was shown: {moments.gap.corr(moments.shown, method='spearman'):.2f}")
+each = gaps(shown)
+for (templates, often), gap in each[each.step == each.step.max()].groupby(["templates", "shown"]).gap:
+    print(f"{templates:6,} templates, each shown {often:5,.0f} times: mean gap {gap.mean():.1f} nats, median {gap.median():.1f}")
+moments = each.groupby(["templates", "weights", "shown"]).gap.mean().reset_index()
+print(f"rank correlation with how often a template was shown: {moments.gap.corr(moments.shown, method='spearman'):.2f}")
 
 # %%
 figure, ax = plt.subplots(figsize=(7, 3.2))
 for (templates, line), marker in zip(moments.groupby(moments.templates.round(-2)), "os^D"):
     ax.plot(line.shown, line.gap, marker, color=NOVEL, mfc=NOVEL if marker == "o" else "white", label=f"about {templates:,.0f} templates")
 ax.axhline(0, color=GREY, lw=0.8)
-ax.set(xscale="log", xlabel="how often each template was shown", ylabel="gap (nats)", title="The more often each formula was shown, the larger the gap")
+ax.set(xscale="log", xlabel="how often each template was shown", ylabel="mean gap (nats)", title="The more often each formula was shown, the larger the gap")
 ax.legend(fontsize=8)
-save(figure, "shown", alt="Points of several trainings: how often each template was shown, and the gap at the novel step. The gap is near 0 "
+save(figure, "shown", alt="Points of several trainings: how often each template was shown, and the gap at the novel step. The gap is small "
      "where templates were shown a few times, and grows to several nats where they were shown a thousand times.")
 
 # %% [markdown]
-# With many formulas, each shown a few times, the gap is gone, and a beam finds the true template more often
+# With many formulas, each shown a few times, most formulas have no gap, and a beam finds the true template more often
 # ([A14](appendix/A14_one_token.py)).
 
 # %% [markdown]

@@ -14,6 +14,7 @@ from nsr.evidence import paper, scaling
 from nsr.evidence.anytime import stopped_at
 from nsr.evidence.comparison import TABLES, line_of, paired, read_rows, row_of, spread_of
 from nsr.evidence.measuring import network_for, problems_of
+from nsr.evidence.novel_steps import gaps
 from nsr.evidence.novelty import TrainingSet, flagged
 from nsr.evidence.pruned_lines import pruned_answers
 from nsr.evidence.statistics import mean
@@ -107,6 +108,25 @@ def test_the_one_token_is_that_of_chapter_14():
         "in {nothing:.1f} % of the cases, told all true tokens before that one in {before:.0f} %, and told that one, too, in {at:.0f} %".format(
             **told
         )
+    )
+
+
+def test_the_gap_is_that_of_few_formulas_shown_often():
+    steps = table("novel_steps_draws")
+    walks = steps[(steps.what == "walk") & (steps.test_set == "not_included_matched")]
+    few, many = (gaps(walks[walks.weights.str.contains(f"-{n}(?:@|$)")]).gap for n in (1000, 100_000))
+    assert says(
+        f"is {few.mean():.1f} nats (median {few.median():.1f}) with 640 formulas and {many.mean():.1f} "
+        f"(median {many.median():.1f}) with 18,556".replace("-", "−")
+    )
+
+
+def test_the_laws_of_fastsrb_are_those_of_report_a13():
+    laws = table("fastsrb")
+    laws = laws[(laws.part == "test") & (laws.budget == 1)]
+    found = 100 * (laws.recovered & (laws.processor <= 1)).mean()
+    assert says(
+        f"On the {len(laws)} laws of FastSRB that were not used to develop it, it recovers {found:.0f} % within one"
     )
 
 
