@@ -13,7 +13,7 @@
 # %% [markdown]
 # # A wider beam finds better formulas; how often they are novel depends on when it stops
 #
-# **Claim.** More candidates make the answers more accurate; most of what is added is known, too. With the same network, a
+# **Claim.** More candidates make answers more accurate; most of what is added is known, too. With the same network, a
 # search that stops earlier has more novel answers and less accurate ones.
 #
 # **You will see.** A beam built in thirty lines, on a toy and on the network; a beam growing token by token; when it stops, and what
