@@ -143,8 +143,7 @@ for phase in medians:
     colour, dashes, label = LOOKS[phase]
     ax.plot(medians.index, medians[phase], "o", ls=dashes, color=colour, label=label)
 ax.set(xscale="log", xlabel="templates drawn for the training set", ylabel="median log-probability of the true token",
-       title="At equal items, the median at the novel step is {:.1f} with few templates and {:.1f} with many".format(*medians["at"].iloc[[0, -1]]))
-ax.title.set_fontsize(10)
+       title="The median at the novel step: {:.1f} with few templates, {:.1f} with many".format(*medians["at"].iloc[[0, -1]]))
 ax.legend(fontsize=8)
 save(figure, "few_and_many", alt="Three lines over the number of drawn templates: the median log-probability of the true token before, at and "
      "after the novel step.")
