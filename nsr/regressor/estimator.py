@@ -628,7 +628,8 @@ def _plain_forms(own: Problem, problem: Problem, units: Units, deadline: Deadlin
     ):
         if forms in (product_forms, plain_forms.linear_forms) or not _exact(found, own):
             fitted = plain_forms.fitted(given, forms, deadline)
-            found += [Found(c, *measured_in.back(c.prefix, c.constants)) for c in fitted]
+            # of two forms that say the same the later one is kept: a sum is easier to read than a product
+            found = [*(Found(c, *measured_in.back(c.prefix, c.constants)) for c in fitted), *found]
     return found
 
 
