@@ -17,13 +17,13 @@
 # unlikely. With many formulas, each shown a few times, most of these tokens are not.
 #
 # **You will see.** The tree of beginnings; a walk along a formula; two networks; one told token; a search that forces one; the last leaf of
-# the theorem; few formulas and many.
+# the theorem; few formulas or many.
 #
 # **Needs.** [04](04_reproduction_bias.py), [05](05_beam_search.py).
 #
 # **From the paper.** Sections 4 and 5.1 raise the question; the measurements are ours.
 #
-# **Runtime.** Tiny: half a minute. Laptop: half a minute; measuring again, two minutes per network. On a laptop with 2 cores.
+# **Runtime.** Tiny: half a minute. Laptop: half a minute; measuring again, minutes per network. On a laptop with 2 cores.
 
 # %% tags=["parameters"]
 scale: str = "laptop"  # tiny, laptop or paper: how large everything is

@@ -106,7 +106,7 @@ def table_from(text: bytes) -> "pd.DataFrame":
 
     if text[: text.find(b"\n")].count(b",") >= MOST_COLUMNS:
         raise ValueError(f"it has more than {MOST_COLUMNS:,} columns")
-    table = pd.read_csv(io.BytesIO(text))
+    table = pd.read_csv(io.BytesIO(text), low_memory=False)  # a column has one type
     if not {"answer", "answer_infix"} <= set(table):
         return table
     failed = table["answer"].isna() & table["answer_infix"].isna()
