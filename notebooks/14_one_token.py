@@ -393,8 +393,9 @@ print(f"rank correlation with how often a template was shown: {moments.gap.corr(
 
 # %%
 figure, ax = plt.subplots(figsize=(7, 3.2))
-for (templates, line), marker in zip(moments.groupby(moments.templates.round(-2)), "os^D"):
-    ax.plot(line.shown, line.gap, marker, color=NOVEL, mfc=NOVEL if marker == "o" else "white", label=f"about {templates:,.0f} templates")
+for (_, line), marker in zip(moments.groupby(moments.weights.str.extract(r"-(\d+)")[0]), "os^"):
+    ax.plot(line.shown, line.gap, marker, color=NOVEL, mfc=NOVEL if marker == "o" else "white",
+            label=f"{line.templates.min():,} templates or a few more")
 ax.axhline(0, color=GREY, lw=0.8)
 ax.set(xscale="log", xlabel="how often each template was shown", ylabel="mean gap (nats)", title="The more often each formula was shown, the larger the gap")
 ax.legend(fontsize=8)
