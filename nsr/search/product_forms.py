@@ -83,7 +83,7 @@ def product_forms(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = Non
     >>> from nsr.formulas.notation import to_infix
     >>> X = np.random.default_rng(0).uniform(1, 20, (60, 3))
     >>> to_infix(*product_forms(X, X[:, 0] * (X[:, 1] - X[:, 2]) ** 2)[0])
-    'x1*(x2 - x3)**2'
+    'x1*(x3 - x2)**2'
     """
     found, left = _products(X, y, weights)
     if left > EXACT and np.abs(y).max() <= math.pi / 2:  # y may be an angle

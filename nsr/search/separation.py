@@ -93,7 +93,7 @@ def separated_forms(
     >>> X = np.random.default_rng(0).uniform(1, 5, (200, 5))
     >>> y = X[:, 0] * X[:, 1] / np.sqrt(X[:, 2] ** 2 + X[:, 3] ** 2 + X[:, 4] + 1)
     >>> to_infix(*separated_forms(X, y)[0])
-    'x1*x2/sqrt(1 + x5 + x3**2 + x4**2)'
+    'x1*x2*sqrt(1/(1 + x5 + x3**2 + x4**2))'
     """
     deadline, found = deadline or Deadline(), []
     rows = np.linspace(0, len(y) - 1, min(ROWS, len(y))).astype(int)

@@ -33,7 +33,9 @@ each_run = pytest.mark.parametrize(
     [
         pytest.param(path, device, id=f"{name}-{device}", marks=marks)
         for name, path in EVERY.items()
-        for device, marks in (WITH_A_NETWORK if "network_for" in path.read_text() else (("cpu", ()),))
+        for device, marks in (
+            WITH_A_NETWORK if re.search("networks?_for", path.read_text()) else (("cpu", ()),)
+        )
     ],
 )
 each_notebook = pytest.mark.parametrize("path", EVERY.values(), ids=EVERY.keys())

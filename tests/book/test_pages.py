@@ -271,12 +271,13 @@ def test_the_index_has_lessons_reports_a_picture_and_the_paper(tmp_path: Path):
         }
 
 
-def test_an_installed_copy_has_the_templates():
+def test_an_installed_copy_has_the_templates_and_all_other_files_that_are_read():
     data = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["nsr"]
     packed = {path for pattern in data for path in (ROOT / "nsr").glob(pattern)}
-    assert packed == set(TEMPLATES.iterdir()) and {path.suffix for path in packed} >= {
-        ".html",
-        ".css",
-        ".js",
-        ".j2",
-    }
+    others = [
+        path
+        for path in (ROOT / "nsr").rglob("*.*")
+        if path.suffix != ".py" and "__pycache__" not in path.parts
+    ]
+    assert packed == set(others) >= set(TEMPLATES.iterdir())
+    assert {path.suffix for path in packed} == {".html", ".css", ".js", ".j2", ".txt"}

@@ -584,7 +584,9 @@ def test_after_the_deadline_only_a_little_is_fitted(monkeypatch):
     """The clock of the fit jumps to its end as soon as the search is over; rows times fits are counted from
     then on."""
     now, work, real = [0.0], [], fitting.fit_many
-    monkeypatch.setattr(estimator, "Deadline", lambda seconds: Deadline(seconds, clock=lambda: now[0]))
+    monkeypatch.setattr(
+        estimator, "Deadline", lambda seconds, clock=None: Deadline(seconds, clock=lambda: now[0])
+    )
 
     def counted(jobs, *args, **options):
         jobs = list(jobs)
