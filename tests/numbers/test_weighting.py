@@ -54,7 +54,7 @@ def test_whole_weights_are_repeated_rows(tokens, f, truth):
     assert models[0].growth(0, 0.0) == pytest.approx(models[1].growth(0, 0.0))
     forms = [dict(linear_forms(p.X, p.y, p.weights)) for p in (one, two)]
     common = set(forms[0]) & set(forms[1])
-    assert len(common) >= 5
+    assert len(common) > 0.4 * len(forms[0]) > 4
     for form in common:
         values = [evaluate(form, X, found[form]) for found in forms]
         np.testing.assert_allclose(*values, rtol=1e-6, atol=1e-6)
