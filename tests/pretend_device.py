@@ -21,6 +21,14 @@ ABOUT_THE_DEVICE = {
     Tensor.is_cpu.__get__: False,
     Tensor.get_device: 0,
 }
+# what is asked of a tensor most often, and has the same answer on every device
+SAME_EVERYWHERE = {
+    *(
+        getattr(Tensor, name).__get__
+        for name in ("shape", "dtype", "ndim", "requires_grad", "is_leaf", "layout")
+    ),
+    *(getattr(Tensor, name) for name in ("dim", "size", "numel", "stride", "__len__", "is_floating_point")),
+}
 INTO_ARRAYS = (Tensor.numpy, Tensor.__array__)
 MOVES = (Tensor.to, Tensor.cpu, Tensor.cuda)
 # the last two are of `module.to`
@@ -31,8 +39,13 @@ def tensors_in(value: object) -> list[Tensor]:
     """All tensors in nested lists, tuples and dictionaries."""
     if isinstance(value, Tensor):
         return [value]
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return [tensor for part in parts for tensor in tensors_in(part)]
+    found, parts = [], value.values() if isinstance(value, dict) else value
+    for part in parts if isinstance(value, (list, tuple, dict)) else ():
+        if isinstance(part, Tensor):
+            found.append(part)
+        elif isinstance(part, (list, tuple, dict)):
+            found += tensors_in(part)
+    return found
 
 
 def on_gpu(tensor: Tensor) -> bool:
@@ -74,8 +87,11 @@ class PretendGPU(TorchFunctionMode):
         return super().__exit__(*error)
 
     def __torch_function__(self, function, types, arguments=(), options=None):
-        options, given = options or {}, tensors_in([*arguments, options or {}])
-        gpu = any(map(on_gpu, given))
+        if function in SAME_EVERYWHERE:
+            return function(*arguments, **(options or {}))
+        options, given = options or {}, tensors_in(arguments)
+        given += tensors_in(options)
+        gpu = any([on_gpu(tensor) for tensor in given])
         if gpu and function in ABOUT_THE_DEVICE:
             return ABOUT_THE_DEVICE[function]
         if gpu and function in INTO_ARRAYS:

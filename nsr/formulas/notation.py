@@ -28,7 +28,7 @@ from nsr.formulas.expressions import (
     nest_valued,
     number,
 )
-from nsr.formulas.parsing import power
+from nsr.formulas.parsing import is_half, power
 
 if TYPE_CHECKING:
     import sympy
@@ -60,20 +60,41 @@ def _written(value: float, digits: int | None) -> str:
     return repr(value).removesuffix(".0") if digits is None else f"{value:.{digits}g}"
 
 
+def _powers(prefix: Prefix, values: Sequence[float], exact: bool) -> set[int]:
+    """The positions of exp in exp(c * log(u)) that are written u**c. If the tuple must be read back as it is,
+    those with a multiple of 1/2 are not, because `parse` reads such powers with sqrt and pow2 … pow5."""
+    given = dict(zip(constants_at(prefix), values))
+    starts = (i for i in range(len(prefix)) if prefix[i : i + 4] == ("exp", "mul", CONSTANT, "log"))
+    return {
+        i for i in starts if not (is_half(c := given.get(i + 2, 0.1)) and (exact or not 0 < abs(c) <= 1000))
+    }
+
+
 def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: int | None = None) -> str:
     """Infix text; `parse` gives back the same tuple and (with digits=None) the same constants.
 
     >>> to_infix(("sub", "mul", "C", "pow2", "sin", "x1", "div", "x2", "add", "x3", "C"), (2.5, 1.0))
     '2.5*sin(x1)**2 - x2/(x3 + 1)'
+    >>> to_infix(("exp", "mul", "C", "log", "x1"), (0.3,))
+    'x1**0.3'
     """
     prefix = check(prefix)
     names = _at_constants(prefix, constants, lambda c: _written(c, digits))
+    powers = _powers(prefix, [float(names[i]) for i in sorted(names)], exact=digits is None)
+
+    def raised(base: str, root: str, exponent: str) -> str:
+        simple = root.split()[0] not in (*_SYMBOL, "negative") and not root.startswith("pow")
+        return f"{base if simple else f'({base})'}**{exponent}"
 
     def visit(token: str, i: int, *args: tuple[str, str]) -> tuple[str, str]:
         """(text, the root's operator), so that the parent can decide upon brackets."""
         if not args:
             text = names.get(i, token)
             return text, "negative" if text.startswith("-") else token
+        if i in powers or i - 3 in powers:  # exp and log of a power: what is inside them
+            return args[0]
+        if i - 1 in powers:
+            return raised(*args[1], args[0][0]), "pow"
         if len(args) == 2:
             (a, a_root), (b, b_root) = args
             sums, products, nests_right = ("add", "sub"), ("mul", "div"), token in ("add", "mul")
@@ -88,8 +109,7 @@ def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
             return f"{a}{gap}{_SYMBOL[token]}{gap}{b}", f"{token} led" if led else token
         ((a, a_root),) = args
         if token.startswith("pow"):
-            simple = a_root.split()[0] not in (*_SYMBOL, "negative") and not a_root.startswith("pow")
-            return f"{a if simple else f'({a})'}**{token[3:]}", token
+            return raised(a, a_root, token[3:]), token
         return f"{token}({a})", token
 
     return fold(prefix, visit)[0]
@@ -114,16 +134,21 @@ def to_latex(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
         return f"{mantissa} \\cdot 10^{{{int(exponent)}}}" if exponent else mantissa
 
     names = _at_constants(prefix, constants, figure)
+    powers = _powers(prefix, check_constants(prefix, constants), exact=False)
 
     def visit(token: str, i: int, *args: tuple[str, int]) -> tuple[str, int]:
         if not args:
             text = names.get(i, "C" if token == CONSTANT else f"x_{{{token[1:]}}}")
             return text, _NEGATIVE if text.startswith("-") else _PRODUCT if "cdot" in text else _ATOM
+        if i in powers or i - 3 in powers:  # exp and log of a power: what is inside them
+            return args[0]
         (a, a_holds), (b, b_holds) = args if len(args) == 2 else (*args, ("", _ATOM))
 
         def bracketed(text: str, wrap: bool) -> str:
             return rf"\left({text}\right)" if wrap else text
 
+        if i - 1 in powers:
+            return f"{bracketed(b, b_holds < _ATOM)}^{{{a}}}", _PRODUCT
         if token == "add":
             return f"{a} + {bracketed(b, b_holds == _NEGATIVE)}", _SUM
         if token == "sub":

@@ -29,7 +29,7 @@ MAX_LENGTH = 100_000  # characters, and tokens in all powers together: ((x1**999
 
 _ALIASES = {"ln": "log", "arcsin": "asin"}
 _NUMBERS = {"pi": math.pi, "e": math.e}
-_WANTED = "an exponent must be a number; write exp(b*log(a)) for a**b"
+_WANTED = "an exponent must be a number or C; write exp(b*log(a)) for a**b"
 _NUMBER = r"(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
 _LEXER = re.compile(rf"{_NUMBER}|(?P<name>[^\W\d]\w*)|(?P<op>\*\*|[-+*/^()])|(?P<other>\S)")
 
@@ -159,9 +159,12 @@ class _Reader:
                 raise self.error(f"written out, the powers have more than {MAX_LENGTH} tokens", position)
         frame.operand(value)
 
-    def exponent(self) -> float:
-        """A literal exponent: a signed number or fraction, perhaps in brackets."""
+    def exponent(self) -> float | None:
+        """A literal exponent: a signed number or fraction, perhaps in brackets; or C, which has no value."""
         i, bracket = self.i, self.lexemes[self.i][1] == "("
+        if self.lexemes[i][1] == CONSTANT:
+            self.i += 1
+            return None
         i += bracket
         sign = -1.0 if self.lexemes[i][1] == "-" else 1.0
         i += self.lexemes[i][1] in ("+", "-")
@@ -229,17 +232,26 @@ def _chain(parts: list[tuple[str, Valued]], plus: str, right: str, left: str) ->
     return (*reversed(before), *prefix[1:]), values
 
 
-def power(base: Valued, exponent: float) -> Valued:
-    """base ** exponent in operators of the vocabulary, for multiples of 1/2.
+def power(base: Valued, exponent: float | None) -> Valued:
+    """base ** exponent in operators of the vocabulary: roots and whole powers for multiples of 1/2, else
+    exp(exponent * log(base)), which has a value where the base is positive.
 
     >>> power((("x1",), ()), -2)
     (('div', 'C', 'pow2', 'x1'), (1.0,))
+    >>> power((("x1",), ()), 0.3)
+    (('exp', 'mul', 'C', 'log', 'x1'), (0.3,))
     """
-    twice = 2 * exponent
-    if twice != int(twice if math.isfinite(twice) else 0) or abs(twice) > 2000 or twice == 0:
+    if exponent is None or (math.isfinite(exponent) and not is_half(exponent)):
+        return join("exp", join("mul", number(exponent), join("log", base)))
+    if not 0 < abs(exponent) <= 1000:
         raise ExpressionError(f"the exponent {exponent:g} cannot be written with pow2 … pow5 and sqrt")
     if exponent < 0:
         return join("div", number(None if None in base[1] else 1.0), power(base, -exponent))
-    if int(twice) % 2:
-        return power(join("sqrt", base), int(twice))
+    if exponent != int(exponent):
+        return power(join("sqrt", base), int(2 * exponent))
     return whole_power(base, int(exponent))
+
+
+def is_half(exponent: float) -> bool:
+    """Whether the exponent is a multiple of 1/2, so that `power` writes it with roots and whole powers."""
+    return exponent % 0.5 == 0
