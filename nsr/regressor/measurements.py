@@ -166,7 +166,7 @@ def report(model: NSRegressor, target: str, X: pd.DataFrame, y: pd.Series) -> st
         told = ", ".join(f"{c:.6g} ± {half:.2g}" for c, half in zip(constants, model.half_widths_))
         lines += [
             "",
-            f"Constants in their order, with 95 % intervals: {told}",
+            f"Constants, with 95 % intervals: {told}",
             "(if the form is right, and the errors are independent and of one size)",
         ]
     if model.beyond_:

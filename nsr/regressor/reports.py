@@ -95,7 +95,7 @@ def _certainty(model: NSRegressor, constants: Sequence[float], agreement: Agreem
         known = zip(constants, model.half_widths_, model.nice_)
         told = lambda c, half, name: f"set to {name}" if name else f"{c - half:.6g} to {c + half:.6g}"
         intervals = [(f"{one[0]:.6g}", told(*one)) for one in known]
-        text += _table(("constant, in its order", "95 % interval"), intervals)
+        text += _table(("constant", "95 % interval"), intervals)
         text += "<p>Intervals hold if the form is right and the errors are independent, of one size or as the weights say.</p>"
     return text
 
