@@ -23,6 +23,7 @@ SEPARATORS = ",;\t|"
 LARGEST = 200_000_000  # bytes of a file: a million rows of ten columns, or ten thousand columns
 MISSING = ("", "na", "nan")
 SHOWN = 20  # columns named in a message
+LONGER = 3  # so many formulas that are longer than the answer are listed
 
 
 def read_measurements(path: Path | str) -> pd.DataFrame:
@@ -155,10 +156,14 @@ def report(model: NSRegressor, target: str, X: pd.DataFrame, y: pd.Series) -> st
         "",
         "   tokens  R²        formula",
     ]
-    for index, row in model.pareto_front_.iterrows():
+    front = model.pareto_front_
+    shown = front.head((front.complexity <= answer.complexity).sum() + LONGER)
+    for index, row in shown.iterrows():
         lines.append(
             f"{'▶' if index == answer.name else ' '}  {row.complexity:>6}  {abs(row.r2) if row.r2 > -5e-7 else row.r2:.6f}  {row.equation}"
         )
+    if more := len(front) - len(shown):
+        lines.append(f"{'…':>9}  {front.r2.max():.6f}  the best of {more} longer ones")
     from nsr.search.oracle import NOISE  # late: it brings the compiler along
 
     constants = model._formula(0)[1]
