@@ -20,10 +20,10 @@ from nsr.evidence.pruned_lines import pruned_answers
 from nsr.evidence.statistics import mean
 from nsr.evidence.verdicts import verdict_on_difference
 
-pytestmark = pytest.mark.static
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.static
 def test_the_table_of_claims_is_that_of_chapter_11():
     with open(ROOT / "outputs" / "reference" / "laptop" / "claims.csv", encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
@@ -208,11 +208,13 @@ def test_section_5_2_is_that_of_chapter_12():
 # ---- chapters and links -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.static
 def test_every_lesson_is_linked():
     linked = re.findall(r"\]\(notebooks/(\d\d_\w+)\.py\)", README)
     assert set(linked) == set(runner.notebooks())
 
 
+@pytest.mark.static
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md"])
 def test_links_lead_somewhere(document: str):
     for link in re.findall(r"\]\(([^)#]+)\)", (ROOT / document).read_text(encoding="utf-8")):

@@ -114,6 +114,12 @@ def check_scale(scale: str) -> None:
 
 def parameters_of(notebook: Path) -> dict[str, Parameter]:
     """The parameters a notebook declares, read from its parameters cell without running it."""
+    return dict(_declared(notebook, notebook.stat().st_mtime_ns))
+
+
+@lru_cache(maxsize=256)
+def _declared(notebook: Path, _changed: int) -> dict[str, Parameter]:
+    """What the parameters cell says, read once as long as the notebook does not change."""
     import jupytext
 
     cells = [cell for cell in jupytext.read(notebook).cells if "parameters" in cell.metadata.get("tags", [])]

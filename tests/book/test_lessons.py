@@ -4,12 +4,15 @@ texts for those who do not see them. `python tests/book/test_lessons.py` prints 
 import ast
 import re
 import statistics
+from functools import cache
 from pathlib import Path
 
 import jupytext
 import pytest
 
 from nsr.book import runner
+
+read = cache(jupytext.read)  # for those who change nothing
 
 LESSONS, REPORTS = runner.notebooks(), runner.appendix()
 FOLDED = {"parameters", "hide-input", "hide-cell", "remove-input", "remove-cell", "solution", "check"}
@@ -36,7 +39,7 @@ def words_of(source: str) -> int:
 
 
 def counted(path: Path) -> dict[str, float]:
-    cells = jupytext.read(path).cells
+    cells = read(path).cells
     shown = [lines_of(cell.source) for cell in cells if visible(cell)]
     words = sum(words_of(cell.source) for cell in cells if cell.cell_type == "markdown")
     pictures = sum(len(calls(cell.source, PICTURES)) for cell in cells if cell.cell_type == "code")
@@ -79,7 +82,7 @@ def test_a_lesson_has_the_size_of_a_lesson(path: Path):
 @pytest.mark.static
 @pytest.mark.parametrize("path", (LESSONS | REPORTS).values(), ids=(LESSONS | REPORTS).keys())
 def test_every_picture_has_a_text(path: Path):
-    for cell in jupytext.read(path).cells:
+    for cell in read(path).cells:
         for call in calls(cell.source, PICTURES) if cell.cell_type == "code" else ():
             assert "alt" in {keyword.arg for keyword in call.keywords}, ast.unparse(call)
 

@@ -16,6 +16,7 @@ import nbformat
 import pytest
 from conftest import ROOT
 from jupytext.config import load_jupytext_configuration_file
+from test_lessons import read
 from wrong_answers import WRONG
 
 from nsr.book import classroom, pages, runner
@@ -42,7 +43,7 @@ each_notebook = pytest.mark.parametrize("path", EVERY.values(), ids=EVERY.keys()
 
 
 def code_cells(path: Path) -> list:
-    return [cell for cell in jupytext.read(path).cells if cell.cell_type == "code"]
+    return [cell for cell in read(path).cells if cell.cell_type == "code"]
 
 
 # ---- read ---------------------------------------------------------------------------------------------------------------------
@@ -59,7 +60,7 @@ def test_there_are_notebooks_and_all_are_numbered():
 def test_header_names_format_and_kernel(path: Path):
     head = path.read_text().split("# %%")[0]
     assert "format_name: percent" in head
-    assert jupytext.read(path).metadata["kernelspec"]["name"] == "python3"
+    assert read(path).metadata["kernelspec"]["name"] == "python3"
 
 
 @static
@@ -76,7 +77,7 @@ def test_saving_it_in_the_lab_leaves_the_header_alone(path: Path):
 @static
 @each_notebook
 def test_first_cell_is_the_card(path: Path):
-    first = jupytext.read(path).cells[0]
+    first = read(path).cells[0]
     assert first.cell_type == "markdown" and first.source.startswith("# ")
     assert len(first.source.split()) < 120
     said = pages.header(path)
@@ -134,7 +135,7 @@ def test_params_files_name_only_notebooks(scale: str):
 @static
 @each_notebook
 def test_links_lead_somewhere(path: Path):
-    for cell in jupytext.read(path).cells:
+    for cell in read(path).cells:
         if cell.cell_type == "markdown":
             for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", cell.source):
                 assert (path.parent / target).exists(), target

@@ -10,11 +10,10 @@ import symtable
 from pathlib import Path
 
 import ipywidgets
-import jupytext
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
-from test_lessons import calls
+from test_lessons import calls, read
 
 from nsr.book import runner
 from nsr.evidence import controls
@@ -46,7 +45,7 @@ def code(path: Path) -> list[str]:
     """The sources of the code cells of a page, without the parameters."""
     return [
         cell.source
-        for cell in jupytext.read(path).cells
+        for cell in read(path).cells
         if cell.cell_type == "code" and "parameters" not in cell.metadata.get("tags", [])
     ]
 
