@@ -32,7 +32,7 @@ pytestmark = pytest.mark.skipif(find() is None, reason=f"no browser: none of {',
 
 PICTURES = runner.OUTPUTS / "browser"
 PATIENCE = 1800  # seconds for a notebook on a machine that is busy with something else
-# Chapters whose control is moved in JupyterLab: the fastest. All are moved in tests/book/test_widgets.py.
+# Chapters whose control is moved in JupyterLab: the fastest. All are moved in tests/book/test_notebooks.py.
 LIVE_CHAPTERS = ("01_boolean_formula_reduction", "08_pac_guarantee")
 PHONE, LARGE = 400, 1600  # pixels across
 SERIOUS = ("serious", "critical")

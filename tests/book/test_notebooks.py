@@ -1,6 +1,6 @@
 """Every notebook is tested twice: read, for the rules of the book; and run once, at the tiny scale in a fresh
 kernel with a time limit, where the check of every exercise accepts the solution and rejects the stub and a
-wrong answer. The reports of the appendix are read and run in the same way; they have no exercises.
+wrong answer, and where its control is moved at the end. The reports of the appendix are read and run in the same way; they have no exercises.
 
 A chapter with a network is run with that network on a pretended GPU (see pretend_device), so that every line
 of it that touches the network works on one; and once more on a real one where there is one."""
@@ -225,9 +225,12 @@ def project(tmp_path: Path) -> Path:
 def test_runs_at_the_tiny_scale_and_its_checks_accept_the_solutions_and_nothing_else(
     path: Path, device: str, project: Path, nsr_command, tmp_path: Path
 ):
-    """One run for all: the notebook goes through, and before each solution its stub and a wrong answer are
-    tried, and must be refused."""
+    """One run for all: the notebook goes through, before each solution its stub and a wrong answer are tried, and
+    must be refused, and at the end the control is moved."""
     notebook = with_attempts(path)
+    if path.stem in NOTEBOOKS:
+        notebook.cells.insert(1, nbformat.v4.new_code_cell("from watched_control import watch\n\nwatch()"))
+        notebook.cells.append(nbformat.v4.new_code_cell("from watched_control import move\n\nmove()"))
     if device == "pretended":
         notebook.cells.insert(1, nbformat.v4.new_code_cell(ON_A_GPU))
     place = project / "notebooks" / path.relative_to(runner.NOTEBOOKS)
