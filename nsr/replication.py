@@ -123,7 +123,7 @@ class NetworkStep:
 
     def cost(self) -> Cost:
         known, kind = self.order.plan["cost"].get(self.order.scale, {}), self.short_name.partition("@")[0]
-        seconds, t = known.get(kind, known.get(kind.rpartition("-")[0])), self.settings.training
+        seconds, t = known.get(kind, known.get(kind.partition("-")[0])), self.settings.training
         hours = None if seconds is None else seconds * t.steps / 3600
         size = sum(p.numel() for p in _meta_network(self.settings).parameters())
         note = f"{size / 1e6:.1f} M parameters, {t.steps:,} steps of {t.batch}"

@@ -19,6 +19,7 @@ from nsr.data.test_sets import test_set as make_test_set
 from nsr.evidence.reference_tables import Job
 from nsr.formulas.equivalence import template_of
 from nsr.formulas.expressions import CONSTANT, END, START, Prefix
+from nsr.formulas.orders import orders
 from nsr.formulas.prefix_trees import PrefixTree
 from nsr.network.checkpoints import Trained, weights_digest
 from nsr.numbers.evaluation import evaluate, r2_score
@@ -47,6 +48,14 @@ def bare_problems(trained: Trained, test_set: str, seed: int, n: int, n_points: 
     return make_test_set(
         test_set, trained.templates, n, seed, n_points, n_points, recipe, NO_CONSTANTS, replace=True
     )
+
+
+def shown_tree(trained: Trained) -> PrefixTree:
+    """The tree of what a training shows, without constants: its templates, and if the recipe reorders their
+    terms, in all orders."""
+    if not trained.settings.get("reordered"):
+        return PrefixTree(trained.templates)
+    return PrefixTree({order for template in trained.templates for order in orders(template)})
 
 
 def step_jobs(
@@ -99,7 +108,7 @@ def training_jobs(
 def _walks_at(trained: Trained, step: int, seed: int, n: int, n_points: int, test_set: str) -> pd.DataFrame:
     import pandas as pd
 
-    tree, then = PrefixTree(trained.templates), replace(trained, network=trained.at(step))
+    tree, then = shown_tree(trained), replace(trained, network=trained.at(step))
     problems = [bare_problems(trained, name, seed, n, n_points) for name in ("baseline", test_set)]
     known, unknown = (walk(then, part, tree) for part in problems)
     once = known[(known["phase"] == "") & (known["alike"] == 1) & (known["others"] >= 2)].assign(phase="once")
@@ -115,7 +124,7 @@ def _lines(
 ) -> pd.DataFrame:
     import pandas as pd
 
-    tree = PrefixTree(trained.templates)
+    tree = shown_tree(trained)
     common = bare_problems(trained, "baseline", seed, n, n_points)
     unknown = bare_problems(trained, test_set, seed, n, n_points)
     parts = [
