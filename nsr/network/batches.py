@@ -162,16 +162,18 @@ class Stream:
                     yield batch
 
 
-def make_draw(settings: Settings, folder: Path | None = None) -> tuple[Sequence[Prefix], Draw]:
-    """The training templates of some settings, and the function that draws items from them; `folder` is
-    where a large bank of templates may be kept."""
+def make_draw(
+    settings: Settings, folder: Path | None = None, more: Sequence[Prefix] = ()
+) -> tuple[Sequence[Prefix], Draw]:
+    """The training templates of some settings and perhaps `more`, and the function that draws items from them;
+    `folder` is where a large bank of templates may be kept."""
     d = settings.data
     if d.items:
         from nsr.data.skeleton_tables import training_set  # late: it decodes, and decoding reads this module
 
         fixed = training_set(d.items, d.tables, d.template_seed)
         return list(fixed.tables.skeletons), fixed
-    bank, recipe = template_bank(settings, folder), ItemRecipe(max_constants=d.max_constants)
+    bank, recipe = template_bank(settings, folder, more), ItemRecipe(max_constants=d.max_constants)
 
     def draw(rng: np.random.Generator, n_items: int, n_points: int) -> tuple:
         items = sample_items(bank, rng, n_items, n_points, recipe)
@@ -185,7 +187,9 @@ def make_draw(settings: Settings, folder: Path | None = None) -> tuple[Sequence[
     return bank, draw
 
 
-def template_bank(settings: Settings, folder: Path | None = None) -> TemplateBank:
+def template_bank(
+    settings: Settings, folder: Path | None = None, more: Sequence[Prefix] = ()
+) -> TemplateBank:
     """The training templates, ready to draw items from them.
 
     A large bank is drawn by the first process that wants it and kept as files in `folder`, which all
@@ -200,9 +204,9 @@ def template_bank(settings: Settings, folder: Path | None = None) -> TemplateBan
         if d.exchanges:
             known = list(drawn)
             drawn = itertools.chain(known, exchanged(known, d.exchanges, trees, d.template_seed))
-        return TemplateBank(drawn, vocabulary)
+        return TemplateBank(itertools.chain(drawn, more), vocabulary)
 
-    if folder is None or d.draws + d.exchanges < SHARED:
+    if folder is None or d.draws + d.exchanges < SHARED or more:
         return bank()
     rooms = [PACKAGE / room for room in ("formulas", "numbers", "data")]
     sources = [path for room in rooms for path in sorted(room.glob("*.py"))]
