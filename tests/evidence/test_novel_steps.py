@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nsr.evidence.measuring import network_for, problems_of
+from nsr.evidence.measuring import network_for, networks_for, problems_of
 from nsr.evidence.novel_steps import (
     SLOTS,
     bare_problems,
@@ -20,6 +20,7 @@ from nsr.evidence.novel_steps import (
     training_jobs,
     walk,
 )
+from nsr.evidence.reference_tables import read_records, recorded, results_path
 from nsr.formulas.expressions import ARITY, END
 from nsr.formulas.prefix_trees import PrefixTree
 from nsr.network.batches import Stream, make_draw
@@ -145,3 +146,14 @@ def test_a_network_that_saw_other_orders_has_a_larger_tree(tiny):
     assert len(small) < len(large) and all(
         large.novel_step(template) is None for template in trained.templates
     )
+
+
+def test_the_committed_table_is_found_whatever_the_order_of_its_parameters():
+    networks = networks_for("laptop/nesymres", 4)
+    records = read_records(results_path("novel_steps"))[1]
+    jobs = step_jobs(networks, range(3), 400, 100, [5])
+    assert set(recorded(jobs, records).values()) == records.keys()
+    turned = [replace(job, parameters=dict(reversed(job.parameters.items()))) for job in jobs]
+    assert set(recorded(turned, records).values()) == records.keys()
+    other = [replace(job, parameters={**job.parameters, "n": 401}) for job in jobs]
+    assert set(recorded(other, records).values()) == {None}
