@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = door(
         "reference_tables": "results_path",
         "planned_rows": "read_plan",
         "claims": "correlation judge judge_twice read_claims verdicts_on",
-        "novel_steps": "SLOTS TOLD bare_problems choice_jobs gaps last_leaves log_probabilities shown_with_constants step_jobs told training_jobs walk",
+        "novel_steps": "SLOTS TOLD bare_problems choice_jobs gaps last_leaves log_probabilities shown_with_constants slot_of step_jobs told training_jobs walk",
         "improvement": "BY round_name rounds_jobs",
         "comparison": "KEY ROW at_equal_cost contrast gathered judged_together layout lead_over_beams novelty_line paired percent_of read_rows row_of seconds_taken share_of spread_of true_template unpaired",
         "paper": "PAPER_BEAM compare paper",
