@@ -46,7 +46,7 @@ recompute: bool = False  # measure what the table lacks
 # *Found.* It decides at the first token at which no training formula begins like the true one. This is so where few formulas were shown
 # often. Exchanging subtrees between them helps nearly as much as drawing many; smoothed labels and self-training do not.
 #
-# *Not shown.* All networks here are small. Formulas with constants, transformer4sr and other places in a formula are in the report.
+# *Not shown.* All networks here are small, and those of other trainings are one each. Constants and transformer4sr are in the report.
 #
 # The margins of the verdicts at the end were chosen after a trial with one network, and before any other network was measured.
 # [A14](appendix/A14_one_token.py) has the details.

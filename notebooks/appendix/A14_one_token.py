@@ -13,11 +13,10 @@
 # %% [markdown]
 # # A14 · The novel step in detail
 #
-# **Question.** Which tokens are novel steps, does it matter which, is it so with all operators, when in the training does the network
-# begin to refuse them, and how were the options of off-tree search chosen?
+# **Question.** Which tokens are novel steps, and does it matter which? Is it so with constants, with all operators, with transformer4sr? Which
+# trainings make them less unlikely? How were the options of off-tree search chosen?
 #
-# **Runtime.** Seconds, from the tables of [chapter 14](../14_one_token.py); with `recompute`, a minute per training that has its snapshots
-# here.
+# **Runtime.** Half a minute, from the tables of [chapter 14](../14_one_token.py); with `recompute`, a minute per network that is here.
 #
 # **Knobs.** `recompute` measures what the tables lack.
 
@@ -106,7 +105,7 @@ pieced.groupby(["phase", "piece"]).log_prob.agg(["median", "size"]).reindex(["be
 # Does the price add up? `first` is the mean log-probability of the true token at the novel step, `later` the mean of the sum over new pieces
 # after it, `rest` the mean of the sum over all other tokens, by the number of new pieces at or after the novel step.
 
-# %%
+# %% tags=["hide-input"]
 KEY = ["weights", "seed", "problem", "truth"]
 off = pieced[pieced.phase != "before"]
 count = off.groupby(KEY).new.sum().rename("new pieces")
@@ -126,7 +125,7 @@ table.rename(index={4: "4 or more"})
 # another problem, and by trying: the formula with each token, on the given points. After an operator, all variables are tried for all later
 # leaves. At an inner leaf, what is tried is told the rest of the formula, and the network is not.
 
-# %%
+# %% tags=["hide-input"]
 chosen = measured("novel_steps_choices", choice_rows := choice_jobs(networks, range(n_seeds), n_problems, n_points), networks, scale=scale,
                   recompute=recompute, live=choice_rows[: len(networks)])
 WAYS = {"expected": "data of another problem", "network": "the network", "tried": "trying"}
@@ -317,7 +316,7 @@ print("rank correlation of the gap with how often: {:.2f}, with the step: {:.2f}
 #
 # Can a training with few templates leave a smaller gap? Three networks differ from the first one above in one setting each. `smoothed`: a
 # tenth of each target's probability is spread evenly over the vocabulary. `reordered`: the terms of sums stand in a random order, another
-# at every exposure. `exchanged`: 99,000 templates are added to those of the 1,000 draws, each a drawn one in which a subtree was exchanged
+# at every exposure. `exchanged`: 99,000 draws are added to the 1,000, each a drawn template in which a subtree was exchanged
 # for one of another; held-out formulas are left out. All see as many items, and are asked about the same formulas. The tree of `reordered`
 # has its templates in all orders, that of `exchanged` has all its templates.
 #
