@@ -172,11 +172,12 @@ class ImproveStep:
 
     def state(self) -> State:
         _present.cache_clear()
-        first, *made = [_present(name) for name in self._names() if checkpoints.places_of(name)] or [None]
-        if not made:
+        base, *rounds = self._names()
+        made = [_present(name) for name in rounds if checkpoints.places_of(name)]
+        if not made or not checkpoints.places_of(base):
             return State(MISSING)
-        if made[0].about["began_with"]["weights"] != weights_digest(first):
-            return State(OUT, f"{first.name} has changed since")
+        if made[0].about["began_with"]["weights"] != weights_digest(_present(base)):
+            return State(OUT, f"{base} has changed since")
         if len(made) < self.rounds:
             return State(BEGUN, f"{len(made)} of {self.rounds} rounds")
         return _doubts([one.about["birth"] for one in made], TRAINED_BY, self.order.strict)
