@@ -44,7 +44,7 @@ recompute: bool = False  # measure what the table lacks
 # true token. Several networks with different training sets answer the same questions.
 #
 # *Found.* It decides at the first token at which no training formula begins like the true one. This is so where few formulas were shown
-# often. Exchanging subtrees between them helps nearly as much as drawing many; smoothed labels and self-training do not.
+# often. Exchanging subtrees between them helps nearly as much as drawing many; smoothed labels, random orders and self-training do not.
 #
 # *Not shown.* All networks here are small, and those of other trainings are one each. Constants and transformer4sr are in the report.
 #
@@ -428,7 +428,7 @@ for training, own in tried.groupby("training"):
 pd.DataFrame(lines).T.reindex([training for training in NAMES.values() if training in lines])
 
 # %% [markdown]
-# Smoothing makes the token less unlikely, and the beam finds nothing new. Self-training adds templates, and the gap shrinks; it does so as
+# Smoothing makes the token less unlikely, and the beam finds nothing new. Random orders change little. Self-training adds templates, and the gap shrinks; it does so as
 # well if random templates are added. Exchanging subtrees makes many templates of the few, and helps nearly as much as drawing many.
 #
 # ## Verdicts

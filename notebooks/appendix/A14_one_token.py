@@ -370,7 +370,7 @@ pd.DataFrame(claims, columns=["training", "what", "claimed", "verdict"]).style.h
 
 # %% [markdown]
 # Smoothing does what was expected of it: the gap is smaller, and a beam finds the true template as rarely as before (never in these formulas; the
-# interval of that difference reaches beyond 2 points). Exchanged subtrees make a large training set of a small one, and come near to the network of
+# interval of that difference reaches beyond 2 points). With terms in random order the network changes little. Exchanged subtrees make a large training set of a small one, and come near to the network of
 # 100,000 draws in the table above: the parts of a few hundred templates are enough, if they are shown in many combinations.
 #
 # ## Self-training
