@@ -48,6 +48,26 @@ def _publish(name: str, scale: str) -> int:
     return 0
 
 
+def _improve(name: str, scale: str, rounds: int, by: str) -> int:
+    """Go on with a network, and say what came of it."""
+    from nsr.evidence import improvement  # late: it brings torch along
+    from nsr.evidence.planned_rows import read_plan
+
+    if by not in improvement.BY or rounds < 1:
+        raise runner.LabError(f"--by is one of {', '.join(improvement.BY)}, and --rounds at least 1.")
+    sizes = read_plan()["sizes"][scale]
+    try:
+        improvement.improve(
+            f"{scale}/{name}", rounds, by, problems=sizes["unlabelled"], steps=sizes["more_steps"]
+        )
+    except (ValueError, OSError, RuntimeError) as error:  # no such network, or a file that cannot be used
+        print(error, file=sys.stderr)
+        return 2
+    table = improvement.rounds_table(f"{scale}/{name}", rounds)
+    print(table[table["by"] == by].drop(columns=["weights", "stopped"]).to_string(index=False))
+    return 0
+
+
 def _fit(options: argparse.Namespace) -> int:
     """Print the formula of a column, or what is wrong with the file."""
     from nsr.regressor import measurements
@@ -73,6 +93,7 @@ COMMANDS = {
     "sweep": "run a notebook over a grid of parameters and gather one table",
     "replicate": "train, measure, judge and run the book: whatever of it is not up to date",
     "train": "train a network and keep its weights",
+    "improve": "train a network further with what its own searches found",
     "fit": "find a formula for a column of a CSV file",
     "publish": "copy a finished network, or all tables, to outputs/reference, to be committed",
     "student": "write copies of the notebooks without the solutions",
@@ -117,6 +138,12 @@ def _parser() -> argparse.ArgumentParser:
         dask = "on the workers of a Dask scheduler that is running"
         where.add_argument("--scheduler", metavar="tcp://HOST:PORT", help=dask)
     add("train", "name", help="which network, for instance nesymres")
+    add("improve", "name", help="which network, for instance brief-1000; it must be trained")
+    add(
+        "improve", "--rounds", type=int, default=3, metavar="N", help="of searching and training (default: 3)"
+    )
+    controls = "what is added: found (default), or a control: random, unverified, truths, nothing"
+    add("improve", "--by", default="found", metavar="WAY", help=controls)
     add("fit", "file", help="for instance measurements.csv; the first line names the columns")
     add("fit", "target", help="the column to explain")
     others = "the columns to explain it by (default: all others with numbers)"
@@ -162,6 +189,8 @@ def _done(options: argparse.Namespace) -> int:
         order = Order(scale, options.networks, options.strict, options.dirty, options.file)
         how = options.only, options.plan, options.step, options.workers, options.scheduler
         return replicate(order, *how)
+    if command == "improve":
+        return _improve(options.name, scale, options.rounds, options.by)
     from nsr.network import training  # late, too
 
     training.main(options.name, scale, {name: _typed(name, text) for name, text in options.overrides})

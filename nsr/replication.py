@@ -22,6 +22,7 @@ from nsr.book.chain import BEGUN, DONE, MISSING, OUT, Cost, State, StepFailed
 from nsr.book.run_records import code_digest, git_state
 from nsr.evidence import claims
 from nsr.evidence.comparison import TABLES
+from nsr.evidence.improvement import improve, round_name
 from nsr.evidence.measuring import jobs_of
 from nsr.evidence.planned_rows import PlanError, TablePlan, read_plan
 from nsr.evidence.reference_tables import MEASURED_BY, read_records, recorded, results_path, tables_of
@@ -123,7 +124,7 @@ class NetworkStep:
 
     def cost(self) -> Cost:
         known, kind = self.order.plan["cost"].get(self.order.scale, {}), self.short_name.partition("@")[0]
-        seconds, t = known.get(kind, known.get(kind.rpartition("-")[0])), self.settings.training
+        seconds, t = known.get(kind, known.get(kind.partition("-")[0])), self.settings.training
         hours = None if seconds is None else seconds * t.steps / 3600
         size = sum(p.numel() for p in _meta_network(self.settings).parameters())
         note = f"{size / 1e6:.1f} M parameters, {t.steps:,} steps of {t.batch}"
@@ -148,6 +149,54 @@ class NetworkStep:
             return
         if train(self.settings, folder) is None:
             raise StepFailed("the training did not finish")
+
+
+@dataclass(frozen=True)
+class ImproveStep:
+    """Go on with a network for some rounds (`nsr.evidence.improvement`)."""
+
+    order: Order
+    base: str
+    by: str
+    rounds: int
+    needs: tuple[str, ...] = ()
+    part: str = "networks"
+    where: str = "this process"
+
+    @property
+    def name(self) -> str:
+        return f"network {round_name(self.base, self.by, self.rounds)}"
+
+    def _names(self) -> list[str]:
+        return [self.order.full(round_name(self.base, self.by, number)) for number in range(self.rounds + 1)]
+
+    def state(self) -> State:
+        _present.cache_clear()
+        base, *rounds = self._names()
+        made = [_present(name) for name in rounds if checkpoints.places_of(name)]
+        if not made or not checkpoints.places_of(base):
+            return State(MISSING)
+        if made[0].about["began_with"]["weights"] != weights_digest(_present(base)):
+            return State(OUT, f"{base} has changed since")
+        if len(made) < self.rounds:
+            return State(BEGUN, f"{len(made)} of {self.rounds} rounds")
+        return _doubts([one.about["birth"] for one in made], TRAINED_BY, self.order.strict)
+
+    def cost(self) -> Cost:
+        known, steps = self.order.plan["cost"].get(self.order.scale, {}), self.order.sizes["more_steps"]
+        seconds = known.get(self.base.partition("-")[0])
+        hours = None if seconds is None else seconds * steps * self.rounds / 3600
+        return Cost(
+            hours, known.get("memory"), None, f"{self.rounds} rounds of {steps:,} steps, and the searches"
+        )
+
+    def make(self) -> None:
+        if self.state().word == OUT:
+            for name in self._names()[1:]:
+                if (folder := checkpoints.training_folder(name)).exists():
+                    os.replace(folder, folder.with_name(f"{folder.name}.replaced-{os.getpid()}"))
+        size = {"problems": self.order.sizes["unlabelled"], "steps": self.order.sizes["more_steps"]}
+        improve(self.order.full(self.base), self.rounds, self.by, **size)
 
 
 def _cuda_devices() -> int:
@@ -331,6 +380,11 @@ def steps_of(order: Order) -> list[Any]:
             start = read_settings(name, order.scale).training.start_from.partition("/")[2]
             steps.append(NetworkStep(order, name, (f"network {start}",) if start else ()))
     networks = {step.short_name for step in steps}
+    for base, how in plan["improved"].items():
+        found = f"network {round_name(base, 'found', how['rounds'])}"
+        for by in how["by"]:
+            need = f"network {base}" if by == "found" else found
+            steps.append(ImproveStep(order, base, by, how["rounds"], (need,)))
     made_by: dict[str, list[str]] = {}  # table → steps
     chapters: dict[str, list[str]] = {}
     for table in plan["tables"].values():

@@ -9,7 +9,7 @@ variables, are rejected.
 import contextlib
 import hashlib
 import itertools
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +18,8 @@ import numpy as np
 from numba import njit
 
 from nsr.formulas.equivalence import canonical, is_reduced, undoes_itself
-from nsr.formulas.expressions import ARITY, SIMPLIFIED, Prefix, Template, Vocabulary
+from nsr.formulas.expressions import ARITY, SIMPLIFIED, Prefix, Template, Vocabulary, subtree_end
+from nsr.numbers import random_streams
 from nsr.numbers.compiling import COMPILE
 
 CHUNK = 500  # raw draws that share a random stream: the unit of work, whatever the number of processes
@@ -205,6 +206,26 @@ def training_stream(
     data: a common template is shown often."""
     with contextlib.closing(template_stream(recipe, seed, processes)) as stream:
         yield from itertools.islice((t for t in stream if not is_held_out(t)), n)
+
+
+def exchanged(
+    templates: Sequence[Template], n: int, recipe: TreeRecipe = TreeRecipe(), seed: int = 0
+) -> Iterator[Template]:
+    """n templates more: each is one of the given ones with a subtree of another in place of one of its own. What
+    the generator could not draw, and what is held out, is left out."""
+    rng, made = np.random.default_rng([random_streams.EXCHANGES, seed]), 0
+    for _ in range(1000 + 100 * n):
+        if made == n:
+            return
+        one, other = (templates[i] for i in rng.integers(len(templates), size=2))
+        place, start = rng.integers(1, len(one)), rng.integers(len(other))  # never the whole of the first
+        graft = other[start : subtree_end(other, start)]
+        raw = (*one[:place], *graft, *one[subtree_end(one, place) :])
+        allowed = recipe.min_operators <= sum(token in ARITY for token in raw) <= recipe.max_operators
+        if allowed and (template := template_from(raw)) and not is_held_out(template):
+            made += 1
+            yield template
+    raise ValueError(f"only {made} of {n} templates could be made by exchanging subtrees of {len(templates)}")
 
 
 def training_draws(

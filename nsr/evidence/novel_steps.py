@@ -4,7 +4,8 @@ tree of its training prefixes; and what one token told to it changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,11 +17,18 @@ from nsr.data.items import ItemRecipe
 from nsr.data.problems import Problem
 from nsr.data.templates import TreeRecipe
 from nsr.data.test_sets import test_set as make_test_set
+from nsr.evidence.measuring import problems_of
 from nsr.evidence.reference_tables import Job
+from nsr.evidence.rows import SKELETON_SETS
+from nsr.evidence.scaling import problems_of as skeleton_problems
+from nsr.formulas.constant_places import ALWAYS, saturate
+from nsr.formulas.editing import operators_of
 from nsr.formulas.equivalence import template_of
-from nsr.formulas.expressions import CONSTANT, END, START, Prefix
+from nsr.formulas.expressions import ARITY, CONSTANT, END, START, Prefix
+from nsr.formulas.orders import orders
 from nsr.formulas.prefix_trees import PrefixTree
 from nsr.network.checkpoints import Trained, weights_digest
+from nsr.network.shown import sequence_hash
 from nsr.numbers.evaluation import evaluate, r2_score
 from nsr.search.decoding import Complete
 from nsr.search.encoder_cache import Memories
@@ -35,6 +43,7 @@ NO_CONSTANTS = ItemRecipe(
 )  # of the generator: zero constants are drawn, so truths are templates
 WALKED = 64  # problems whose tokens the decoder reads in one pass
 PHASES = ("before", "at", "after")  # of a true token, beside the novel step of its formula
+SLOTS = ("last leaf", "last operator", "inner leaf")  # places at which a choice is asked for
 TOLD = ("nothing", "before", "at")  # which true tokens a search begins with
 
 
@@ -49,6 +58,32 @@ def bare_problems(trained: Trained, test_set: str, seed: int, n: int, n_points: 
     )
 
 
+def shown_with_constants(trained: Trained) -> Iterator[Prefix]:
+    """Every different sequence that a training really showed, constants included. The log holds a hash of each:
+    so every way to put constants into every template is written, and looked up."""
+    shown = set(trained.seen.hashes.tolist())
+    for template in trained.templates:
+        whole = saturate(template)
+        places = [group for group, members in enumerate(whole.groups) if members]
+        most = min(len(whole.additive), trained.settings["max_constants"]) - 1
+        for k in range(max(most, 0) + 1):
+            for used in itertools.combinations(places, k):
+                guarded = zip(whole.tokens, whole.guards)
+                tokens = tuple(token for token, guard in guarded if guard == ALWAYS or guard in used)
+                if sequence_hash(tokens) in shown:
+                    yield tokens
+
+
+def shown_tree(trained: Trained, constants: bool = False) -> PrefixTree:
+    """The tree of what a training shows: its templates, if the recipe reorders their terms in all orders; or what
+    was really shown, with constants."""
+    if constants:
+        return PrefixTree(shown_with_constants(trained))
+    if not trained.settings.get("reordered"):
+        return PrefixTree(trained.templates)
+    return PrefixTree({order for template in trained.templates for order in orders(template)})
+
+
 def step_jobs(
     networks: Mapping[str, Trained | None],
     seeds: Iterable[int],
@@ -56,10 +91,14 @@ def step_jobs(
     n_points: int,
     beams: Sequence[int],
     unknown: str = "not_included",
+    constants: bool = False,
 ) -> list[Job]:
     """What the table `novel_steps` holds, network by network: a line per token of common problems and of
     problems unknown to it (`what` is "walk"), a line per unknown problem and way of telling ("told"), and one
-    per problem on its last leaf ("leaf"). Of a network that is not here (None) the table is asked by name."""
+    per problem on its last leaf ("leaf"). Of a network that is not here (None) the table is asked by name.
+
+    With `constants` the problems are those of the other tables, and the tree is of what was really shown; the
+    problems `new_skeletons` are those of transformer4sr. Last leaves are left out of both."""
     jobs = []
     for seed in seeds:
         for name, trained in networks.items():
@@ -67,7 +106,9 @@ def step_jobs(
             common |= {"weights_digest": weights_digest(trained) if trained else ""}
             common |= {"n": n_problems, "points": n_points, "beams": list(beams)}
             common |= {} if unknown == "not_included" else {"unknown": unknown}
-            make = partial(_lines, trained, seed, n_problems, n_points, beams, unknown) if trained else None
+            common |= {"constants": True} if constants else {}
+            given = trained, seed, n_problems, n_points, beams, unknown, constants
+            make = partial(_lines, *given) if trained else None
             jobs.append(Job(f"{name} seed {seed}", common, make, trained is not None))
     return jobs
 
@@ -99,7 +140,7 @@ def training_jobs(
 def _walks_at(trained: Trained, step: int, seed: int, n: int, n_points: int, test_set: str) -> pd.DataFrame:
     import pandas as pd
 
-    tree, then = PrefixTree(trained.templates), replace(trained, network=trained.at(step))
+    tree, then = shown_tree(trained), replace(trained, network=trained.at(step))
     problems = [bare_problems(trained, name, seed, n, n_points) for name in ("baseline", test_set)]
     known, unknown = (walk(then, part, tree) for part in problems)
     once = known[(known["phase"] == "") & (known["alike"] == 1) & (known["others"] >= 2)].assign(phase="once")
@@ -111,21 +152,46 @@ def _walks_at(trained: Trained, step: int, seed: int, n: int, n_points: int, tes
 
 
 def _lines(
-    trained: Trained, seed: int, n: int, n_points: int, beams: Sequence[int], test_set: str
+    trained: Trained, seed: int, n: int, n_points: int, beams: Sequence[int], test_set: str, constants: bool
 ) -> pd.DataFrame:
     import pandas as pd
 
-    tree = PrefixTree(trained.templates)
-    common = bare_problems(trained, "baseline", seed, n, n_points)
-    unknown = bare_problems(trained, test_set, seed, n, n_points)
+    tree, skeletons = shown_tree(trained, constants), test_set in SKELETON_SETS
+    if skeletons:
+        make = lambda name: skeleton_problems(name, trained.templates, n, seed, n_points)
+    else:
+        problems = problems_of if constants else bare_problems
+        make = lambda name: problems(trained, name, seed, n, n_points)
+    common, unknown = make("new_tables" if skeletons else "baseline"), make(test_set)
     parts = [
         walk(trained, common, tree).assign(what="walk"),
         walk(trained, unknown, tree).assign(what="walk"),
-        last_leaves(trained, [*common, *unknown]).assign(what="leaf"),
+        *([] if constants or skeletons else [last_leaves(trained, [*common, *unknown]).assign(what="leaf")]),
         *(told(trained, unknown, tree, b, seed).assign(what="told") for b in beams),
     ]
     whole = pd.concat(parts, ignore_index=True).assign(seed=seed, weights=trained.name, stopped="")
     return whole.assign(test_set=whole["problem"].str.partition("-")[0])
+
+
+def choice_jobs(
+    networks: Mapping[str, Trained | None], seeds: Iterable[int], n_problems: int, n_points: int
+) -> list[Job]:
+    """What the table `novel_steps_choices` holds: the `choices` of the networks, on common and on unknown
+    problems."""
+    jobs = []
+    for seed in seeds:
+        for name, trained in networks.items():
+            about = {"weights": trained.name if trained else name, "seed": seed, "n": n_problems}
+            about |= {"weights_digest": weights_digest(trained) if trained else "", "points": n_points}
+            make = partial(_choices, trained, seed, n_problems, n_points) if trained else None
+            jobs.append(Job(f"{name} seed {seed}", about, make, trained is not None))
+    return jobs
+
+
+def _choices(trained: Trained, seed: int, n: int, n_points: int) -> pd.DataFrame:
+    names = ("baseline", "not_included")
+    problems = [p for name in names for p in bare_problems(trained, name, seed, n, n_points)]
+    return choices(trained, problems).assign(seed=seed, weights=trained.name, stopped="")
 
 
 @torch.inference_mode()
@@ -235,32 +301,69 @@ def told(
 
 
 def last_leaves(trained: Trained, problems: Sequence[Problem]) -> pd.DataFrame:
-    """One line per problem, on its last leaf, given all tokens before it: is it found by the network, by the
-    network with the data of another problem (what it expects before it sees data), and by trying every
-    variable on the given points?
+    """The `choices` at last leaves."""
+    return choices(trained, problems, SLOTS[:1]).drop(columns="slot")
 
-    Only variables are compared with each other, and of equally good ones the first is taken.
+
+def slot_of(truth: Prefix, slot: str) -> int | None:
+    """The place of a slot; None if the formula has none. An inner leaf is the middle one of those before the
+    last.
+
+    >>> [slot_of(("add", "x1", "sin", "x2"), slot) for slot in SLOTS]
+    [3, 2, 1]
+    """
+    leaves = [place for place, token in enumerate(truth) if token not in ARITY]
+    if slot == "inner leaf":
+        return leaves[(len(leaves) - 1) // 2] if len(leaves) > 1 else None
+    return leaves[-1] if slot == "last leaf" else max(set(range(len(truth))) - set(leaves), default=None)
+
+
+def choices(trained: Trained, problems: Sequence[Problem], slots: Sequence[str] = SLOTS) -> pd.DataFrame:
+    """One line per problem and slot, given all tokens before it: is the true token found by the network, by the
+    network with the data of another problem (what it expects before it sees data), and by trying on the given
+    points?
+
+    Only variables are compared with each other, and operators of one arity; of equally good ones the first is
+    taken. What is tried ends as the truth does, except that after an operator all variables are tried for all
+    leaves.
     """
     import pandas as pd
 
-    leaves = [token for token in trained.vocabulary.variables]
-    ids = [trained.vocabulary.ids[leaf] for leaf in leaves]
+    variables, ids = list(trained.vocabulary.variables), trained.vocabulary.ids
+    operators = dict(zip((1, 2), operators_of(trained.vocabulary)))
     truths = [problem.truth for problem in problems]
     own = log_probabilities(trained, problems, truths)
     others = log_probabilities(trained, [*problems[1:], *problems[:1]], truths)
     rows = []
     for problem, truth, mine, foreign in zip(problems, truths, own, others):
-        here = leaves[: problem.X.shape[1]]
-        scores = [r2_score(problem.y, evaluate((*truth[:-1], leaf), problem.X)) for leaf in here]
-        rows.append(
-            {
-                "problem": problem.name,
-                "truth": " ".join(truth),
-                "length": len(truth),
-                "known": truth in trained.templates,
-                "network": leaves[int(np.argmax(mine[-2, ids]))] == truth[-1],
-                "expected": leaves[int(np.argmax(foreign[-2, ids]))] == truth[-1],
-                "tried": here[int(np.argmax(np.nan_to_num(scores, nan=-np.inf)))] == truth[-1],
-            }
-        )
+        for slot in slots:
+            if (place := slot_of(truth, slot)) is None:
+                continue
+            present, before, rest = variables[: problem.X.shape[1]], truth[:place], truth[place + 1 :]
+            tokens, tried = operators.get(ARITY.get(truth[place]), variables), present
+            endings = [rest]
+            if slot == "last operator":
+                tried = tokens
+                varying = [v for v, spread in zip(present, np.ptp(problem.X, axis=0)) if spread > 0]
+                endings = list(itertools.product(varying, repeat=len(rest)))
+            scores = [max(_r2((*before, token, *ending), problem) for ending in endings) for token in tried]
+            best = [
+                tokens[int(np.argmax(table[place, [ids[t] for t in tokens]]))] for table in (mine, foreign)
+            ]
+            rows.append(
+                {
+                    "problem": problem.name,
+                    "truth": " ".join(truth),
+                    "slot": slot,
+                    "length": len(truth),
+                    "known": truth in trained.templates,
+                    "network": best[0] == truth[place],
+                    "expected": best[1] == truth[place],
+                    "tried": tried[int(np.argmax(scores))] == truth[place],
+                }
+            )
     return pd.DataFrame(rows)
+
+
+def _r2(prefix: Prefix, problem: Problem) -> float:
+    return float(np.nan_to_num(r2_score(problem.y, evaluate(prefix, problem.X)), nan=-np.inf))

@@ -114,6 +114,7 @@ def read_plan(path: Path = ROOT / "params" / "replicate.yaml") -> dict[str, Any]
     try:
         tables = {name: _table(name, given or {}) for name, given in content["tables"].items()}
         plan = {key: dict(content[key]) for key in ("networks", "sizes", "chapters", "cost")}
+        plan["improved"] = dict(content.get("improved", {}))
         plan["judged_in"] = content["judged_in"]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         if isinstance(error, PlanError):

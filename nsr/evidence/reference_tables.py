@@ -196,20 +196,27 @@ def checked(record: Any, path: Path, **parameters: type) -> dict[str, Any]:
 
 
 def recorded(jobs: Iterable[Job], records: Mapping[str, Any]) -> dict[str, str | None]:
-    """The run of a table that holds the lines of each job, by the job's run; None where it has none."""
-    alike = {_but_weights(record["parameters"]): run for run, record in records.items()}
+    """The run of a table that holds the lines of each job, by the job's run; None where it has none. The order
+    in which parameters are named does not count."""
+    same, alike = (
+        {known(r["parameters"]): run for run, r in records.items()} for known in (_known, _but_weights)
+    )
     return {
         job.run: job.run
         if job.run in records
-        else None
+        else same.get(_known(job.parameters))
         if job.comparable
         else alike.get(_but_weights(job.parameters))
         for job in jobs
     }
 
 
+def _known(parameters: Mapping[str, Any]) -> str:
+    return to_json(dict(sorted(parameters.items())))
+
+
 def _but_weights(parameters: Mapping[str, Any]) -> str:
-    return to_json({key: value for key, value in parameters.items() if key != "weights_digest"})
+    return _known({key: value for key, value in parameters.items() if key != "weights_digest"})
 
 
 def lines_of(jobs: Sequence[Job], path: Path) -> tuple[pd.DataFrame, str]:

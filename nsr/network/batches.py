@@ -7,6 +7,7 @@ order. Resuming a run needs no generator state.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +24,9 @@ from nsr.book.run_records import PACKAGE, digest
 from nsr.data.hint_draws import HintRecipe, draw_hints, random_templates
 from nsr.data.hints import encode
 from nsr.data.items import ItemRecipe, TemplateBank, sample_items
-from nsr.data.templates import TreeRecipe, training_stream
+from nsr.data.templates import TreeRecipe, exchanged, training_stream
 from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, Prefix, Vocabulary, subtrees
+from nsr.formulas.orders import reordered
 from nsr.network.recipes import Settings
 
 SHARED = 100_000  # draws from which on a bank of templates is a file that processes share
@@ -160,29 +162,34 @@ class Stream:
                     yield batch
 
 
-def make_draw(settings: Settings, folder: Path | None = None) -> tuple[Sequence[Prefix], Draw]:
-    """The training templates of some settings, and the function that draws items from them; `folder` is
-    where a large bank of templates may be kept."""
+def make_draw(
+    settings: Settings, folder: Path | None = None, more: Sequence[Prefix] = ()
+) -> tuple[Sequence[Prefix], Draw]:
+    """The training templates of some settings and perhaps `more`, and the function that draws items from them;
+    `folder` is where a large bank of templates may be kept."""
     d = settings.data
     if d.items:
         from nsr.data.skeleton_tables import training_set  # late: it decodes, and decoding reads this module
 
         fixed = training_set(d.items, d.tables, d.template_seed)
         return list(fixed.tables.skeletons), fixed
-    bank, recipe = template_bank(settings, folder), ItemRecipe(max_constants=d.max_constants)
+    bank, recipe = template_bank(settings, folder, more), ItemRecipe(max_constants=d.max_constants)
 
     def draw(rng: np.random.Generator, n_items: int, n_points: int) -> tuple:
         items = sample_items(bank, rng, n_items, n_points, recipe)
+        targets = [reordered(target, rng) if d.reordered else target for target in items.targets()]
         points = np.concatenate([items.X, items.y[..., None]], -1, dtype=np.float32)  # (B, P, D+1)
         # Only in this vocabulary are the constants of a target those of the item, in the same order.
         known = d.hinted and d.vocabulary == SIMPLIFIED.name
         constants = [[items.values(i) for i in range(n_items)]] if known else []
-        return items.targets(), points, *constants
+        return targets, points, *constants
 
     return bank, draw
 
 
-def template_bank(settings: Settings, folder: Path | None = None) -> TemplateBank:
+def template_bank(
+    settings: Settings, folder: Path | None = None, more: Sequence[Prefix] = ()
+) -> TemplateBank:
     """The training templates, ready to draw items from them.
 
     A large bank is drawn by the first process that wants it and kept as files in `folder`, which all
@@ -191,12 +198,19 @@ def template_bank(settings: Settings, folder: Path | None = None) -> TemplateBan
     """
     d, vocabulary = settings.data, settings.vocabulary
     trees = TreeRecipe(vocabulary, d.min_operators, d.max_operators)
-    bank = lambda: TemplateBank(training_stream(d.draws, trees, d.template_seed), vocabulary)
-    if folder is None or d.draws < SHARED:
+
+    def bank() -> TemplateBank:
+        drawn = training_stream(d.draws, trees, d.template_seed)
+        if d.exchanges:
+            known = list(drawn)
+            drawn = itertools.chain(known, exchanged(known, d.exchanges, trees, d.template_seed))
+        return TemplateBank(itertools.chain(drawn, more), vocabulary)
+
+    if folder is None or d.draws + d.exchanges < SHARED or more:
         return bank()
     rooms = [PACKAGE / room for room in ("formulas", "numbers", "data")]
     sources = [path for room in rooms for path in sorted(room.glob("*.py"))]
-    name = digest(repr((trees, d.draws, d.template_seed)), *sources)
+    name = digest(repr((trees, d.draws, d.exchanges, d.template_seed)), *sources)
     place = made_once(folder / f"templates-{name}", lambda working: bank().save(working))
     return TemplateBank.mapped(place, vocabulary)
 

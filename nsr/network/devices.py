@@ -16,15 +16,19 @@ from nsr.network.model import Network
 
 
 class Objective(nn.Module):
-    """Summed cross-entropy of a batch; a module of its own so that it can be compiled and distributed."""
+    """Summed cross-entropy of a batch; a module of its own so that it can be compiled and distributed.
 
-    def __init__(self, network: Network):
+    With smoothing ε the target of a token is not 1 at the true token and 0 elsewhere, but 1 − ε + ε/V and ε/V.
+    """
+
+    def __init__(self, network: Network, smoothing: float = 0.0):
         super().__init__()
-        self.network = network
+        self.network, self.smoothing = network, smoothing
 
     def forward(self, points: Tensor, tokens: Tensor, targets: Tensor, hints: Tensor | None = None) -> Tensor:
         logits = self.network(points, None, tokens, hints).flatten(0, 1).float()  # (B·L, V)
-        return F.cross_entropy(logits, targets.flatten(), ignore_index=0, reduction="sum")
+        how = {"ignore_index": 0, "reduction": "sum", "label_smoothing": self.smoothing}
+        return F.cross_entropy(logits, targets.flatten(), **how)
 
 
 def best_device() -> torch.device:

@@ -34,6 +34,9 @@ class Data:
     max_operators: Operators = 5
     draws: Count = 5000  # templates drawn from p_E, repetitions included
     template_seed: Natural = 0
+    # as many templates more, each a drawn one with a subtree of another in place of one of its own
+    exchanges: Natural = 0
+    reordered: bool = False  # the terms of a target's sums stand in a random order, another for every item
     # transformer4sr: size of a fixed set of tables, shown again every epoch; 0 = fresh items of the templates
     items: Natural = 0
     tables: Count = 25  # of each of its skeletons
@@ -59,6 +62,10 @@ class Data:
         for low, high in (("min_operators", "max_operators"), ("points_min", "points_max")):
             if getattr(self, low) > getattr(self, high):
                 raise SettingsError(f"{low} is {getattr(self, low)}; {high} must not be less.")
+        # the tables of a fixed set are what they are, and a hint names the constants in their order
+        for name, others in (("exchanges", ["items"]), ("reordered", ["items", "hinted"])):
+            if getattr(self, name) and (other := [key for key in others if getattr(self, key)]):
+                raise SettingsError(f"{name} does not go together with {other[0]}.")
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,7 @@ class Training:
     epochs: Natural = 0  # passes over a fixed set, instead of steps
     batch: Count = 128  # items per step, over all processes
     seed: Natural = 0
+    label_smoothing: Share = 0.0  # of the target's probability, spread evenly over the vocabulary
     optimiser: Literal["muon", "adamw"] = "muon"
     lr: Amount = 1e-3  # of AdamW
     weight_decay: Amount = 0.01

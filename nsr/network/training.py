@@ -115,7 +115,7 @@ class Run:
         # what the first training showed has been seen, if its log came along
         if t.start_from and found.has_seen:
             self.progress.shown = Shown(found.seen)
-        self.learn = Learner(Objective(self.network), place, t.compile)
+        self.learn = Learner(Objective(self.network, t.label_smoothing), place, t.compile)
 
     @cached_property
     def templates_digest(self) -> str:

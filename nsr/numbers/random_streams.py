@@ -28,6 +28,10 @@ GVS_EXPRESSIONS = 2_000_003  # nsr.search.strategies.gvs: subtrees for prompts
 HINT_TEMPLATES = 3_000_003  # nsr.data.hint_draws: what a formula does not contain
 LOCAL_TEMPLATES = 3_000_017  # nsr.search.strategies.local: where the search without a network begins
 
+# ---- other training templates
+EXCHANGES = 7_000_003  # nsr.data.templates: subtrees exchanged between templates
+UNLABELLED = 8_000_009  # nsr.improvement: problems for self-training, and what its controls add
+
 # ---- fixed points at which formulas are compared
 FINGERPRINT_POINTS = 20_260  # nsr.numbers.fingerprints
 SYMMETRY_POINTS = 20_261  # nsr.numbers.symmetry

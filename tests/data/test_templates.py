@@ -10,6 +10,7 @@ from scipy import stats
 from nsr.data.templates import (
     TreeRecipe,
     draw_templates,
+    exchanged,
     is_held_out,
     raw_draws,
     sample_templates,
@@ -110,6 +111,20 @@ def test_held_out_templates_are_never_trained_on():
     assert len(draws) == 3000 and not any(map(is_held_out, draws))
     share = np.mean([is_held_out(t) for t in draw_templates(20_000, seed=2)])
     assert 0.02 < share < 0.12
+
+
+def test_exchanged_templates_are_made_of_parts_of_others_and_never_held_out():
+    known = training_draws(300, seed=0)
+    made = list(exchanged(known, 500, TreeRecipe(), seed=0))
+    assert made == list(exchanged(known, 500, TreeRecipe(), seed=0)) and len(made) == 500
+    assert len(set(made) - set(known)) > 250, "most of them are new"
+    for template in made:
+        assert template_from(template) == template and not is_held_out(template)
+        assert 2 <= sum(token in ARITY for token in template) <= 5
+    only = list(exchanged([("sin", "add", "x1", "x2"), ("exp", "tan", "x1")], 50, TreeRecipe(), seed=1))
+    assert {token for template in only for token in template} <= {"sin", "add", "exp", "tan", "x1", "x2"}
+    with pytest.raises(ValueError, match="exchanging"):
+        list(exchanged([("sin", "x1")], 1, TreeRecipe(min_operators=3)))
 
 
 def test_sample_templates_gives_distinct_ones_or_says_why_not():

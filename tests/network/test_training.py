@@ -23,6 +23,7 @@ from nsr.__main__ import main
 from nsr.book.run_records import ROOT
 from nsr.data import items
 from nsr.data.templates import TreeRecipe, training_draws
+from nsr.formulas.equivalence import canonical
 from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, is_valid, subtrees
 from nsr.network import batches, checkpoints, shown, training
 from nsr.network.batches import Background, Prompts, Stream, draw_prompt, make_draw, sequence
@@ -121,6 +122,10 @@ def test_the_papers_recipe_is_the_papers():
         dict(seed=-1),
         dict(steps=10**5000),
         dict(vocabulary=["SIMPLIFIED"]),
+        dict(label_smoothing=1.5),
+        dict(exchanges=-1),
+        dict(exchanges=10, items=100),
+        dict(reordered=True, hinted=True),
     ],
 )
 def test_bad_settings_are_refused_by_name(bad):
@@ -205,6 +210,23 @@ def test_a_batch_holds_start_expression_end_and_its_points():
             and 8 <= batch.points.shape[1] <= 12
             and batch.points.isfinite().all()
         )
+
+
+def test_terms_stand_in_another_order_at_every_exposure():
+    """What is shown is what would have been shown, up to the order of terms."""
+    plain, other = (stream(tiny(reordered=value)).pool_of(0) for value in (False, True))
+    targets = [Counter(map(canonical, (p for batch in pool for p in batch.shown))) for pool in (plain, other)]
+    assert targets[0] == targets[1]
+    orders = {}
+    for batch in stream(tiny(reordered=True, max_constants=1)).from_step(0, 60):
+        for prefix in batch.shown:
+            orders.setdefault(canonical(prefix), set()).add(prefix)
+    assert max(map(len, orders.values())) > 1
+
+
+def test_exchanged_templates_join_the_training_set():
+    few, more = make_draw(tiny())[0], make_draw(tiny(exchanges=40))[0]
+    assert list(more)[: len(few)] == list(few) and len(more) == len(few) + 40
 
 
 def test_processes_share_out_the_same_batch():
@@ -593,6 +615,25 @@ def test_two_threads_learn_half_a_batch_each_and_get_the_gradients_of_the_whole(
     assert learn.halves is not None and torch.get_num_threads() == 2
     torch.testing.assert_close(found[0], list(expected))
     assert all(map(torch.equal, *found))
+
+
+def test_smoothed_labels_by_the_definition():
+    """A target is 1 − ε at the true token and ε/V everywhere, and padding does not count."""
+    torch.manual_seed(3)
+    network, smoothing = Network(tiny().config()).eval(), 0.3
+    with torch.no_grad():  # fresh weights find all tokens about as likely, and then smoothing changes nothing
+        for weight in network.parameters():
+            weight.mul_(3)
+    batch = next(stream().from_step(0, 1))
+    inputs = batch.points, batch.tokens, batch.targets
+    logs = network(batch.points, None, batch.tokens).double().log_softmax(-1).detach().numpy()  # (B, L, V)
+    expected = 0.0
+    for row, targets in zip(logs, batch.targets.numpy()):
+        for log, target in zip(row, targets):
+            if target:
+                expected -= (1 - smoothing) * log[target] + smoothing * log.mean()
+    smoothed, plain = (Objective(network, share)(*inputs).item() for share in (smoothing, 0.0))
+    assert smoothed == pytest.approx(expected, rel=1e-5) and plain != pytest.approx(expected, rel=1e-2)
 
 
 def test_dropout_is_drawn_by_one_thread(two_threads):
