@@ -401,7 +401,8 @@ went_on.set_index("by round")[["templates", "problems", "solved", "true", "steps
 # %%
 names = [improved, *(round_name(improved, "found", number) for number in range(1, rounds)), *(round_name(improved, by, rounds) for by in BY)]
 ones = networks_here(*names)
-improved_jobs = step_jobs(ones, [seed], n_problems, n_points, [5], "not_included_matched")
+size = (n_problems, n_points) if scale == improved_scale else (400, 100)  # at another scale the committed table is read
+improved_jobs = step_jobs(ones, [seed], *size, [5], "not_included_matched")
 of_improved = measured("novel_steps_improved", improved_jobs, {name: one for name, one in ones.items() if one}, scale=improved_scale,
                        recompute=recompute, live=improved_jobs)
 of_improved = of_improved[of_improved.test_set == "not_included_matched"]
