@@ -91,7 +91,9 @@ UNEXPLAINED = (
     0.02  # share of the variance: where the shortest description leaves more, combinations are tried
 )
 COMBINED = 1000  # rows that a combination is chosen on
-GRACE = 0.5  # seconds after the search for an answer with enormous or cancelling constants
+GRACE = (
+    0.5  # seconds: who gives less gets no combination, and so many more has an answer with enormous constants
+)
 SERIES = 8  # constants: a longer plain form does not end the search
 SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
 
@@ -375,8 +377,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         y: np.ndarray,
         trained: Trained,
         deadline: Deadline,
-        weights: np.ndarray | None,
-        allowance: Allowance,
+        weights: np.ndarray | None = None,
+        allowance: Allowance = Allowance(),  # noqa: B008  (frozen)
     ) -> None:
         """Everything about the candidates, in the user's units, the answer first."""
         floor, spread, few = rounding_floor(y), float(np.ptp(y)), decided_by_few(y, weights)
@@ -419,7 +421,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         for row in sorted(rows, key=key):
             different.setdefault(row.pop("same"), row)
         rows = list(different.values())
-        if self.selection == "short" and not deadline.interrupted:
+        in_a_hurry = self.max_time is not None and self.max_time < GRACE
+        if self.selection == "short" and not (in_a_hurry or deadline.interrupted):
             answer = self._plain_or_combined(rows, X, y, weights, allowance)
             if answer is not None:
                 (prefix, constants), source = answer
@@ -465,7 +468,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             found = combination(X[part], y[part], share, formulas, allowance.forbidden)
             if found and found.predicts_better and allowance.admits(found.formula[0]):
                 return same.back(*found.formula), "combination"
-        if first["strained"]:
+        if first["strained"] and not decided_by_few(
+            y, weights
+        ):  # else R² does not tell which formula fits as well
             table = Problem(X[part], y[part], floor=rounding_floor(y), weights=share)
             plain = undisguised(first["formula"], table, Deadline(GRACE, self._clock))
             if plain[0] != first["formula"][0] and allowance.admits(plain[0]):

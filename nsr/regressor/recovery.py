@@ -9,17 +9,19 @@ exact: the answer *has the form* of the law if it equals one once its constants 
 from __future__ import annotations
 
 import importlib.metadata
+import itertools
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nsr.book.run_records import progress
 from nsr.data.fastsrb import N_GIVEN, PARTS, PublicLaw, public_laws
+from nsr.data.practical_sets import practical_set
 from nsr.data.problems import Problem
 from nsr.data.rescaling import Units
 from nsr.evidence.reference_tables import Job
@@ -46,7 +48,8 @@ BUDGETS = (1.0, 3.0, 9.0, 30.0)  # seconds of the processor
 WITHOUT = "no network"  # NSRegressor whose local search begins with random formulas and asks no network
 SEEDS, NOISES = (0, 1, 2), (0.001, 0.01, 0.1)
 LATE = 9.0  # seconds: larger budgets are measured after everything else but other seeds
-RELEASE = 2  # of the method: the test part is measured once for each
+RELEASE = 3  # of the method: the test part is measured once for each
+SETTINGS = 2  # of the other programs
 BLOCKS = {
     "development": 3,
     "test": 12,
@@ -110,7 +113,7 @@ def answered(
         return model.predict, model.formula_, as_numbered(model), model.stopped_
     units = Units.of(problem.X, problem.y)
     scaled = units.problem(problem)
-    model, text = fit_baseline(program, scaled.X, scaled.y, seconds, seed)
+    model, text = fit_baseline(program, scaled.X, scaled.y, seconds, seed, tuned=True)
     parsed = as_prefix(program, text)
 
     def predict(X: np.ndarray) -> np.ndarray:
@@ -163,10 +166,18 @@ def recovery(
     }
 
 
+def is_final(line: Mapping) -> bool:
+    """Whether a larger budget would not change a line: a fit of ours that came to an end by itself, and whatever
+    another program has recovered."""
+    if line["program"] in (OURS, WITHOUT):
+        by_itself = "seconds" not in line["stopped"] and not line["why"]
+        return by_itself and line["processor"] <= line["budget"]
+    return line["recovered"]
+
+
 @dataclass(frozen=True)
 class Block:
-    """Some laws of a part, measured in one go and written together; `ended` are lines that a larger budget would
-    not change: fits of ours that came to an end by themselves, and whatever another program has recovered."""
+    """Some laws of a part, measured in one go and written together; `ended` are final lines of smaller budgets."""
 
     program: str
     part: str
@@ -191,12 +202,7 @@ class Block:
             line = self.ended.get(law.name) or recovery(
                 law, self.seconds, self.seed, self.noise, self.weights, self.program
             )
-            if self.program in (OURS, WITHOUT):
-                by_itself = "seconds" not in line["stopped"] and line["processor"] <= line["budget"]
-                ended = by_itself and not line["why"]
-            else:
-                ended = line["recovered"]
-            if ended:
+            if is_final(line):
                 self.ended[law.name] = line
             rows.append(line | {"budget": self.seconds})
         return pd.DataFrame(rows)
@@ -211,9 +217,11 @@ def recovery_jobs(
     seed: int = 0,
     noise: float = 0.0,
     comparable: bool = True,
+    done: pd.DataFrame | None = None,
 ) -> list[Job]:
     """A job for each block of laws and each budget, the small budgets first. Where the file of laws or the program
-    is not here, lines of a table can be read; with `comparable=False` also those of other weights."""
+    is not here, lines of a table can be read; with `comparable=False` also those of other weights. `done` are lines
+    of an interrupted measurement."""
     ours = program in (OURS, WITHOUT)
     try:
         public_laws()
@@ -224,6 +232,9 @@ def recovery_jobs(
     weights, digest = ("full", weights_digest(trained)) if ours else (program, version)
     jobs = []
     ended: dict[str, dict] = {}
+    if done is not None and len(done):
+        mine = done[(done.program == program) & (done.seed == seed) & (done.noise == noise)].fillna("")
+        ended = {line["law"]: line for line in mine.to_dict("records") if is_final(line)}
     for seconds in budgets:
         for part in parts:
             for number in range(BLOCKS[part]):
@@ -237,7 +248,7 @@ def recovery_jobs(
                     "seed": seed,
                     "noise": noise,
                     "n_points": N_GIVEN,
-                    "release": RELEASE,
+                    "release": RELEASE if ours else SETTINGS,
                     "weights": weights,
                     "weights_digest": digest,
                 }
@@ -247,10 +258,71 @@ def recovery_jobs(
     return jobs
 
 
-def release_jobs(trained: Trained, comparable: bool = True) -> list[Job]:
+def black_box_lines(program: str, seconds: float, seed: int, weights: str) -> pd.DataFrame:
+    """One fit of every black-box table: R² on the quarter of its rows that was held out."""
+    import pandas as pd
+
+    rows = []
+    for problem in progress(practical_set("black_box", seed=seed), label=f"{program} black box"):
+        begun, answer, r2, why = time.process_time(), "", FAILED, ""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if program in YARDSTICKS:
+                    predict = YARDSTICKS[program](seed).fit(problem.X, problem.y).predict
+                else:
+                    predict, answer, *_ = answered(program, problem, seconds, seed, weights)
+                took = time.process_time() - begun
+                r2 = r2_score(problem.y_fresh, predict(problem.X_fresh))
+        except (ValueError, ArithmeticError, RuntimeError) as error:
+            why, took = str(error), time.process_time() - begun
+        line = {"problem": problem.name, "program": program, "budget": seconds, "seed": seed, "r2": r2}
+        rows.append(line | {"answer_infix": answer, "processor": round(took, 3), "stopped": "", "why": why})
+    return pd.DataFrame(rows)
+
+
+def _line(seed: int) -> Any:
+    from sklearn.linear_model import LinearRegression
+
+    return LinearRegression()
+
+
+def _forest(seed: int) -> Any:
+    from sklearn.ensemble import RandomForestRegressor
+
+    return RandomForestRegressor(random_state=seed, n_jobs=1)
+
+
+YARDSTICKS: dict[str, Callable[[int], Any]] = {"linear model": _line, "random forest": _forest}
+
+
+def black_box_jobs(
+    trained: Trained, seconds: float, seeds: Sequence[int] = SEEDS, comparable: bool = True
+) -> list[Job]:
+    """Ours, pyoperon, a linear model and a random forest on the black-box tables; each seed is another split."""
+    jobs = []
+    for seed, program in itertools.product(seeds, (OURS, "pyoperon", *YARDSTICKS)):
+        ours, here = program == OURS, program != "pyoperon" or "pyoperon" in available()
+        version = importlib.metadata.version("pyoperon") if program == "pyoperon" and here else ""
+        known = {
+            "strategy": program,
+            "test_set": "black_box",
+            "seconds": seconds,
+            "seed": seed,
+            "release": RELEASE if ours else SETTINGS,
+            "weights": "full" if ours else program,
+            "weights_digest": weights_digest(trained) if ours else version,
+        }
+        make = partial(black_box_lines, program, seconds, seed, str(trained.folder))
+        make = partial(on_one_core, make) if here else None
+        jobs.append(Job(f"{program}, split {seed}", known, make, comparable and here))
+    return jobs
+
+
+def release_jobs(trained: Trained, comparable: bool = True, done: pd.DataFrame | None = None) -> list[Job]:
     """All that is measured of a release of the method, what says most first: ours and pyoperon against time, without
     the network, with noise, other seeds."""
-    of = partial(recovery_jobs, trained, comparable=comparable)
+    of = partial(recovery_jobs, trained, comparable=comparable, done=done)
     test = ("test",)
     ours, theirs = of(), of(parts=test, program="pyoperon")
     late = [job for job in (*ours, *theirs) if job.parameters["seconds"] > LATE]
