@@ -378,7 +378,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         trained: Trained,
         deadline: Deadline,
         weights: np.ndarray | None = None,
-        allowance: Allowance = Allowance(),  # noqa: B008  (frozen)
+        allowance: Allowance = Allowance(),
     ) -> None:
         """Everything about the candidates, in the user's units, the answer first."""
         floor, spread, few = rounding_floor(y), float(np.ptp(y)), decided_by_few(y, weights)
