@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsr.book.run_records import progress
+from nsr.book.foreign_files import Kind, read_yaml
+from nsr.book.run_records import ROOT, progress
 from nsr.data.fastsrb import N_GIVEN, PARTS, PublicLaw, public_laws
 from nsr.data.practical_sets import practical_set
 from nsr.data.problems import Problem
@@ -256,6 +257,15 @@ def recovery_jobs(
                 label = f"{program} {part} {number}, {seconds:g} s"
                 jobs.append(Job(label, known, make, comparable and (ours or here)))
     return jobs
+
+
+def published() -> dict[str, dict[str, dict[float, float]]]:
+    """What others report (params/fastsrb_published.yaml), in %: without noise by seconds, with noise by its level.
+
+    >>> published()["without_noise"]["PySR"][1]
+    8
+    """
+    return read_yaml(ROOT / "params" / "fastsrb_published.yaml", Kind("published numbers", ValueError))
 
 
 def black_box_lines(program: str, seconds: float, seed: int, weights: str) -> pd.DataFrame:
