@@ -339,9 +339,9 @@ def release_jobs(trained: Trained, comparable: bool = True, done: pd.DataFrame |
     jobs = [job for job in (*ours, *theirs) if job not in late]
     jobs += of((1.0, 9.0), test, program=WITHOUT)
     for noise in NOISES:
-        jobs += of((3.0,), test, noise=noise)
+        jobs += of((1.0,), test, noise=noise)
     jobs += late
     for seed in SEEDS[1:]:
-        jobs += of((1.0, 9.0), test, seed=seed)
+        jobs += of((1.0,), test, seed=seed)
         jobs += of((1.0,), test, seed=seed, program="pyoperon")
     return jobs
