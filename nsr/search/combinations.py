@@ -24,7 +24,9 @@ from nsr.search.plain_forms import different, fraction, telling, terms_of, value
 MOST = 20  # terms
 FOLDS = 5
 NEW = 1e-3  # a term is left out if the chosen ones explain all but this share of it: large constants would cancel
-POLE = 1e-3  # a denominator changes its sign or is smaller than this share of its largest value: beside the rows is a pole
+POLE = (
+    0.05  # a denominator changes its sign or is smaller than this share of its largest value: a pole is near
+)
 WAVES = (0.5, 1.0, 1.5, 2.0, 3.0)  # of sin kx and cos kx: k in units of 1 / x's standard deviation
 SHORTER = 0.5  # standard errors: the smallest number of terms whose error is so close to the least
 
