@@ -117,7 +117,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
                   (each column alone), or the columns to use, by name or number. Plain forms
                   (nsr.search.plain_forms) are tried in ten columns
     selection     which candidate is the answer: "short" (the shortest description: the fit weighed against
-                  the formula's length) or "r2" (the best fit, for data without noise)
+                  the formula's length; where that leaves more than 2 % of the variance, a combination of terms if it
+                  predicts better in cross-validation) or "r2" (the best fit, for data without noise)
     nice          set constants of the answer to numbers such as 1/2, √2 or 2π where the data allow
                   (nsr.regressor.nice_numbers); `nice_` then has their names
     start         formulas of your own, such as "a*length/(b + length)": they are fitted and judged like all
@@ -135,7 +136,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
                   and keeps what it has
 
     After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, constants
-    fitted, r2 on the rows given, novel = its template is not in the network's training set); `pareto_front_`,
+    fitted, r2 on the rows given, novel = its template is not in the network's training set, source = "search",
+    "yardstick" or "combination"); `pareto_front_`,
     those that no shorter one beats; `formula_`, the answer as text; `columns_`, the columns that were
     searched in, those of the network first; `stopped_`, what ended the search before its own end ("budget of
     8 seconds spent", "interrupted", "a plain form fits exactly"), or nothing; `beyond_`, the columns
