@@ -304,7 +304,8 @@ pd.DataFrame(lines, columns=columns).set_index(["set", ""])
 # Programs. `NSRegressor` is called with nothing but the time. *No network* is the same with a local search that begins with random formulas
 # and asks no network; its plain forms are the same. pyoperon is *tuned here*: of four settings (with its defaults no constants are fitted) the
 # one that recovered most development laws in two seconds; columns and $y$ are divided by powers of ten for it, because it computes in single
-# precision; it had at least the seconds of the budget, and a law that it recovered in fewer seconds counts in more without being run again.
+# precision; it had at least the seconds of the budget (so *in time* says nothing about it), and a law that it recovered in fewer seconds counts
+# in more without being run again.
 #
 # What was decided when. The laws are public, and whoever improved `NSRegressor` had seen the whole list, so the two parts differ in what was
 # measured during development, not in what was known. Release 2 was measured on the test laws without noise, too; one development law that it
