@@ -75,8 +75,8 @@ shares = (100 * counts["sum"] / counts["size"]).unstack()
 shares.round(1)
 
 # %% [markdown]
-# "No network" is `NSRegressor` whose search begins with random formulas instead of the network's. Its plain forms, which come first (see
-# below), find most laws without any network.
+# "No network" is `NSRegressor` whose search begins with random formulas instead of the network's. It finds as many of these laws: most are
+# found by plain forms, which come first (see below).
 
 # %% tags=["hide-input", "cover"]
 figure, ax = plt.subplots(figsize=(7, 3.8))
