@@ -63,7 +63,7 @@ own = str(trained.folder)
 #
 # FastSRB (Martinek 2025) has 120 laws of physics: those of AI-Feynman and more, with the ranges of physical quantities. A program gets 512
 # rows of a law. The law is *recovered* if at most $1.19 \cdot 10^{-7}$ of the variance is left on fresh rows. A quarter of the laws, by a
-# hash of their names, was for development; here are the others, measured once. How many percent are recovered in so many seconds of one
+# hash of their names, was for development; here are the others, once per release. How many percent are recovered in so many seconds of one
 # core?
 
 # %%
