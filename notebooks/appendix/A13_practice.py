@@ -17,7 +17,7 @@
 #
 # **Runtime.** One minute; with `recompute` two hours at the laptop scale and two days of a GPU at the paper scale.
 #
-# **Knobs.** `recompute`: measure what the tables `practical`, `practical_baselines` and `fastsrb` lack. `python -m nsr replicate`
+# **Knobs.** `recompute`: measure what the tables `practical`, `practical_baselines`, `fastsrb` and `black_box` lack. `python -m nsr replicate`
 # runs this page with it.
 
 # %% tags=["parameters"]
@@ -44,9 +44,9 @@ from IPython.display import Markdown
 
 from nsr import book
 from nsr.data import SETS, Units, black_box_data, equations, practical_set
-from nsr.evidence import ACCURATE, GREY, INK, LIGHT, THRESHOLDS, Row, accuracy_curve, labelled, measure_practical, measured, network_for, paired_difference, percent, practical_strategies, save, style_of, use_style, verdict_on_claim
+from nsr.evidence import ACCURATE, GREY, INK, LIGHT, THRESHOLDS, Row, accuracy_curve, labelled, measure_practical, measured, network_for, paired_difference, percent, practical_strategies, save, style_of, use_style, verdict_on_claim, wilson
 from nsr.formulas import is_valid, parse, template_of
-from nsr.regressor import BASELINES, OURS, as_prefix, available, recovery_jobs, same_time
+from nsr.regressor import BASELINES, OURS, as_prefix, available, black_box_jobs, published, release_jobs, same_time
 from nsr.search import Budget
 
 use_style()
@@ -256,9 +256,9 @@ pd.DataFrame([(laws[name].law, laws[name].formula, answer, f"{r2:.5f}") for name
 # %% [markdown]
 # ## Other programs
 #
-# gplearn and pyoperon are genetic programming from pip, an optional extra here. They get the operators they have, one core, and the same
-# seconds for each problem as local search, which here ends by the clock too. `NSRegressor` is called with nothing but the time, four
-# fifths of it. Nothing is tuned for or against them.
+# gplearn and pyoperon are genetic programming from pip, an optional extra here. They get the operators they have, their own defaults
+# (*as published*), one core, and the same seconds for each problem as local search, which here ends by the clock too. `NSRegressor` stands
+# beside pyoperon with better settings in the last two sections.
 
 # %%
 endless = dataclasses.replace(strategies["local search"][0], candidates=10**9)
@@ -267,7 +267,7 @@ jobs, few = ([dataclasses.replace(row("local search", name, limit=limit), **time
              for limit, places in ((n_against, here if recompute else sets), (min(n_live, n_against), here)))
 against = measured("practical_baselines", same_time(jobs, networks), networks, scale=scale, recompute=recompute, live=same_time(few, networks))
 against = labelled(against)
-gone = [name for name in (OURS, *BASELINES) if name not in set(against.strategy)]
+gone = [name for name in BASELINES if name not in set(against.strategy)]
 print("not measured:", ", ".join(gone) or "nothing", "  installed here:", ", ".join(available()) or "none")
 
 # %% [markdown]
@@ -296,30 +296,103 @@ pd.DataFrame(lines, columns=columns).set_index(["set", ""])
 # ## Laws that nobody here wrote
 #
 # FastSRB (Martinek 2025) has 120 laws, those of AI-Feynman and more, with the ranges of physical quantities. A quarter of them, by a hash
-# of their names, was for development; the others are the test, measured once with the method as it was then. 512 rows are given without
-# noise. *Recovered* is, as others count it, at most $1.19 \cdot 10^{-7}$ of the variance left on fresh rows; *the law* is an answer that equals an
-# accepted form also far outside the rows. Seconds are those of one processor, because the machine was shared.
+# of their names, was for development; the others are the test, measured once for a release of the method. 512 rows are given.
+# *Recovered* is, as others count it, at most $1.19 \cdot 10^{-7}$ of the variance left on fresh rows; *in time* are those that took no longer
+# than the budget; *the law* is an answer that equals an accepted form also far outside the rows; *form* is an answer that does so once its
+# constants are fitted to clean values. Seconds are those of one processor, because the machine was shared.
 #
-# When this table was measured, plain forms were still fitted to all rows after the time was over. That was taken back afterwards, because
-# `max_time` is a promise. *In time* counts the laws that were recovered within the seconds of the budget, which this does not change.
+# Programs. `NSRegressor` is called with nothing but the time. *No network* is the same with a local search that begins with random formulas
+# and asks no network; its plain forms are the same. pyoperon is *tuned here*: of two settings (with its defaults no constants are fitted) the
+# one that recovered most development laws in two seconds; columns and $y$ are divided by powers of ten for it, because it computes in single
+# precision; it had at least the seconds of the budget (so *in time* says nothing about it), and a law that it recovered in fewer seconds counts
+# in more without being run again.
 #
-# The laws are public, and whoever improved `NSRegressor` had seen the whole list, so the two parts differ in what was measured during
-# development, not in what was known.
+# What was decided when. The laws are public, and whoever improved `NSRegressor` had seen the whole list, so the two parts differ in what was
+# measured during development, not in what was known. Release 2 was measured on the test laws without noise, too; one development law that it
+# lost (III.14.14, a defect: R² of a few rows chose between formulas) was then mended, and release 3, which is shown, was measured anew. When
+# its rows without noise were done, a test with data of our own showed terms with a pole near the rows in combinations (below), and these
+# terms went; a combination answers only where more than two percent of the variance are left, so this touches no recovered law. No rule
+# was changed for a test law. Noise and other seeds were measured in one second, because the time of the measurement was short.
 
 # %%
-laptop = "laptop" if scale == "tiny" else scale
-public = recovery_jobs(trained, comparable=weights == "laptop/full")
-public = measured("fastsrb", public, {"full": trained}, scale=laptop, recompute=recompute)
+public = measured("fastsrb", release_jobs(trained, weights == "laptop/full"), {"full": trained}, scale="laptop", recompute=recompute)
 public["in_time"] = public.recovered & (public.processor <= public.budget)
+quiet = public[public.noise == 0]
 shown = {"laws": ("law", "size"), "recovered": ("recovered", percent), "in time": ("in_time", percent), "the law": ("is_the_law", percent)}
-shown |= {"processor": ("processor", "mean"), "slowest": ("processor", "max")}
-public.groupby(["part", "budget"]).agg(**shown).round(2)
+shown |= {"form": ("form", percent), "processor": ("processor", "mean"), "slowest": ("processor", "max")}
+quiet.groupby(["part", "program", "budget", "seed"]).agg(**shown).round(2)
 
 # %% [markdown]
 # Apart: the laws that are not among AI-Feynman's 92. They have more variables, or come from other books.
 
 # %%
-public.groupby(["part", "budget", "outside"]).agg(**shown).round(2)
+test = quiet[(quiet.part == "test") & (quiet.seed == seed)]
+test.groupby(["program", "budget", "outside"]).agg(**shown).round(2)
+
+# %% [markdown]
+# The differences between programs, in points of recovered laws and of accepted forms. The laws are drawn again, both programs together;
+# seeds of a law stay together.
+
+# %%
+def lead(table, a, b, what):
+    """The paired difference of two programs in one measure, and whether a is ahead."""
+    wide = table.assign(**{what: table[what].astype(float)}).pivot_table(index=["law", "seed"], columns="program", values=what)
+    if a not in wide or b not in wide:
+        return "not measured"
+    pair = wide[[a, b]].dropna()
+    change = paired_difference(pair[a], pair[b], pair.index.get_level_values("law"))
+    return "{:+.1f} ({:+.1f} to {:+.1f})".format(*(100 * x for x in change)) + f", {len(pair)} fits: {verdict_on_claim(change, above=0)}"
+
+
+lines = [(budget, rival, what, lead(part, OURS, rival, what)) for budget, part in quiet[quiet.part == "test"].groupby("budget")
+         for rival in ("pyoperon", "no network") for what in ("recovered", "form")]
+pd.DataFrame(lines, columns=["seconds", "ahead of", "in", "points"]).set_index(["seconds", "ahead of", "in"])
+
+# %% [markdown]
+# With noise, a share of $y$'s standard deviation on the given rows, constants cannot be exact, so the form counts. The published numbers are
+# numeric recovery (psaegert/srbf, 107 of the laws, about ten seconds, PySR a hundred; hardware not known); ours are in the seconds that the
+# table names. The two measures are not the same: ours forgives wrong constants, theirs forgives wrong forms.
+
+# %%
+others = pd.DataFrame(published()["with_noise"]).rename(columns=lambda name: f"{name}, published")
+noisy_laws = public[(public.part == "test") & (public.noise > 0)]
+mine = noisy_laws.groupby(["noise", "budget"]).agg(laws=("law", "size"), form=("form", percent), recovered=("recovered", percent))
+mine.reset_index("budget").join(others)
+
+# %% [markdown]
+# Is the share of forms above each published share? An interval of ours against a number without one:
+
+# %%
+for level, part in noisy_laws.groupby("noise"):
+    share = wilson(int(part.form.sum()), len(part))
+    best = others.loc[level].max()
+    print(f"noise {level:g}: {100 * share.value:.1f} % ({100 * share.low:.1f} to {100 * share.high:.1f}), best published {best:g} %: {verdict_on_claim(share, above=best / 100)}")
+
+# %% [markdown]
+# ## Tables without a law
+#
+# The black-box tables again, with the present `NSRegressor`, pyoperon as above, a linear model and a random forest; each seed is another split.
+# Where the shortest description leaves more than two percent of the variance, a combination of terms is tried (`nsr.search.combinations`)
+# and is the answer if its errors in cross-validation within the given rows are smaller by more than a standard error. This rule and its
+# numbers were chosen on parts of the given rows of one split. One number, how near a pole may be, was changed after a first measurement,
+# because of data of our own; that measurement is not shown.
+
+# %%
+boxes = measured("black_box", black_box_jobs(trained, 3.0, comparable=weights == "laptop/full"), {"full": trained}, scale="laptop", recompute=recompute)
+boxes["r2"] = boxes.r2.clip(0)
+shown = {"tables": ("r2", "size"), "median": ("r2", "median"), "mean": ("r2", "mean"), "R² > 0.9": ("r2", lambda r2: percent(r2 > 0.9)), "processor": ("processor", "mean")}
+boxes.groupby("program").agg(**shown).round(3)
+
+# %% [markdown]
+# $R^2$ of ours minus that of each other, below 0 as 0, tables drawn again:
+
+# %%
+wide_boxes = boxes.pivot_table(index=["problem", "seed"], columns="program", values="r2")
+for rival in wide_boxes.columns.drop(OURS):
+    pair = wide_boxes[[OURS, rival]].dropna()
+    change = paired_difference(pair[OURS], pair[rival], pair.index.get_level_values("problem"))
+    medians = pair.median()
+    print("{:14s} mean {:+.3f} ({:+.3f} to {:+.3f});".format(rival, *change), f"medians {medians[OURS]:.3f} and {medians[rival]:.3f}")
 
 # %% [markdown]
 # ## Paper, ours, verdict
@@ -361,10 +434,10 @@ claims = [
     line("NSR-gvs + TPSR does well (against TPSR)", "NSR-gvs + TPSR", "TPSR"),
     line(f"ours: local search beats {large}", "local search", large),
     line("ours: local search beats NSR-gvs + TPSR", "local search", "NSR-gvs + TPSR"),
-    *(line(f"ours: {mine} beats {who} in {seconds:g} s each", mine, who, good_timed) for mine in (OURS, "local search") for who in BASELINES),
+    *(line(f"ours: local search beats {who} in {seconds:g} s each", "local search", who, good_timed) for who in BASELINES),
     line(f"ours: local search has the law's form more often than {large}", "local search", large, form),
     line("… than NSR-gvs + TPSR", "local search", "NSR-gvs + TPSR", form),
-    *(line(f"ours: {OURS} has the law's form more often than {who}", OURS, who, form_timed) for who in BASELINES),
+    *(line(f"… than {who} in {seconds:g} s each", "local search", who, form_timed) for who in BASELINES),
 ]
 book.record(**{f"accurate {titles[name]} {label}": float(part.mean()) for label in good for name, part in good[label].groupby("test_set")})
 Markdown(f"At `{trained.name}`, {len(good)} problems, one network of each kind.\n\n| claim | ours | verdict |\n|---|---|---|\n" + "\n".join(claims))

@@ -11,6 +11,6 @@ __getattr__, __dir__, __all__ = door(
     **{
         "estimator": "NSRegressor",
         "baselines": "BASELINES OURS as_prefix available same_time",
-        "recovery": "BUDGETS RECOVERED recovery_jobs",
+        "recovery": "BUDGETS NOISES RECOVERED WITHOUT SEEDS YARDSTICKS black_box_jobs published recovery_jobs release_jobs",
     },
 )

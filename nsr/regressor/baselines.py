@@ -2,8 +2,7 @@
 and no tuning.
 
 Both are an optional extra (`pip install 'nsr-lab[baselines]'`). They get the operators of FULL that they
-have, on one core, and their own defaults for the rest; what ends them is the clock. `NSRegressor`, as a user
-would call it, stands beside them.
+have, on one core, and their own defaults for the rest; what ends them is the clock.
 """
 
 from __future__ import annotations
@@ -29,10 +28,9 @@ from nsr.evidence.reference_tables import Job
 from nsr.evidence.rows import Row
 from nsr.formulas.expressions import CONSTANT, Valued, is_valid
 from nsr.formulas.parsing import parse
-from nsr.network.checkpoints import Trained, weights_digest
+from nsr.network.checkpoints import Trained
 from nsr.numbers.evaluation import r2_score
 from nsr.numbers.fitting import on_cores
-from nsr.regressor.estimator import NSRegressor
 from nsr.search.oracle import FAILED
 
 if TYPE_CHECKING:
@@ -52,20 +50,17 @@ def available() -> list[str]:
 
 
 def fit_baseline(
-    name: str, X: np.ndarray, y: np.ndarray, seconds: float, seed: int = 0, weights: str = "auto"
+    name: str, X: np.ndarray, y: np.ndarray, seconds: float, seed: int = 0, tuned: bool = False
 ) -> tuple[Any, str]:
-    """A fitted regressor with `predict`, and its formula as text, after about so many seconds. `weights` are
-    those of NSRegressor."""
-    if name == OURS:
-        model = NSRegressor(weights, max_time=seconds, random_state=seed).fit(X, y)
-        return model, model.formula_
+    """A fitted regressor with `predict`, and its formula as text, after about so many seconds; `tuned`: pyoperon
+    with settings that were chosen here, not with its defaults."""
     if name not in BASELINES:
         raise ValueError(f"no baseline {name!r}; there are {', '.join(BASELINES)}")
     if name not in available():
         raise ImportError(f"{name} is not installed. Run: pip install 'nsr-lab[baselines]'")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # overflow in a candidate is part of their search
-        return _gplearn(X, y, seconds, seed) if name == "gplearn" else _pyoperon(X, y, seconds, seed)
+        return _gplearn(X, y, seconds, seed) if name == "gplearn" else _pyoperon(X, y, seconds, seed, tuned)
 
 
 def _gplearn(X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> tuple[Any, str]:
@@ -81,19 +76,31 @@ def _gplearn(X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> tuple[A
         model.set_params(generations=model.generations + 1, warm_start=True)
 
 
-def _pyoperon(X: np.ndarray, y: np.ndarray, seconds: float, seed: int) -> tuple[Any, str]:
+# Chosen for pyoperon on the development laws of FastSRB; its defaults fit no constants.
+OPERON_SETTINGS = {
+    "optimizer_iterations": 1,
+    "objectives": ["r2", "length"],
+    "model_selection_criterion": "mean_squared_error",
+}
+
+
+def _pyoperon(X: np.ndarray, y: np.ndarray, seconds: float, seed: int, tuned: bool) -> tuple[Any, str]:
+    """Its clock knows whole seconds of the wall; on a busy machine it goes on until it has had them of the processor."""
     operon = importlib.import_module("pyoperon.sklearn")
-    endless = 2**31 - 1
+    endless, begun = 2**31 - 1, time.process_time()
     model = operon.SymbolicRegressor(
         allowed_symbols=_OPERATORS["pyoperon"],
         generations=endless,
         max_evaluations=endless,
-        max_time=max(1, math.ceil(seconds)),
         n_threads=1,
         random_state=seed,
+        **OPERON_SETTINGS if tuned else {},
     )
-    model.fit(X, y)
-    return model, model.get_model_string(model.model_, precision=6)
+    while (left := seconds - (time.process_time() - begun)) > 0.05 * seconds:
+        model.set_params(max_time=max(1, math.ceil(left)))
+        model.fit(X, y)
+        model.set_params(warm_start=True)
+    return model, model.get_model_string(model.model_, precision=12)
 
 
 def as_prefix(name: str, text: str) -> Valued | None:
@@ -122,7 +129,6 @@ def measure_baselines(
     seconds: float,
     seed: int = 0,
     names: list[str] | None = None,
-    weights: str = "auto",
     **columns: Any,
 ) -> pd.DataFrame:
     """One line per problem and baseline, with the columns that the strategies' tables share: r2 on fresh
@@ -135,7 +141,7 @@ def measure_baselines(
     ):
         started, answer, given, fresh, why = time.perf_counter(), "", FAILED, FAILED, ""
         try:
-            model, answer = fit_baseline(name, problem.X, problem.y, seconds, seed, weights)
+            model, answer = fit_baseline(name, problem.X, problem.y, seconds, seed)
             given = r2_score(problem.y, model.predict(problem.X))
             fresh = given
             if problem.X_fresh is not None:
@@ -162,26 +168,24 @@ def measure_baselines(
 def same_time(
     rows: Iterable[Row], networks: Mapping[str, Trained], names: Collection[str] | None = None
 ) -> list[Job]:
-    """Each row, whose budget is some seconds per problem, then NSRegressor with its network and the
-    baselines, with these problems and seconds, all on one core.
+    """Each row, whose budget is some seconds per problem, then the baselines with these problems and seconds, all on
+    one core.
 
     A baseline that is not installed (not among `names`) cannot be run, but its lines can be read.
     """
     jobs, names = [], available() if names is None else names
     for row in rows:
-        trained = networks[row.weights]
         (ours,) = jobs_of([row], networks)
         jobs.append(replace(ours, make=partial(on_one_core, ours.make)))
         # The order of the keys is part of a run's name in the tables.
         about = {name: getattr(row, name) for name in ("seed", "test_set", "noise", "n_points", "limit")}
         about["seconds"] = row.budget.seconds
-        for name in (OURS, *BASELINES):
-            runs = name == OURS or name in names
+        for name in BASELINES:
             # The digest of a baseline is its version: another version's numbers are dropped.
-            version = importlib.metadata.version(name) if runs and name != OURS else ""
-            weights, digest = (row.weights, weights_digest(trained)) if name == OURS else (name, version)
-            known = {"strategy": name, **about, "weights": weights, "weights_digest": digest}
-            make = partial(on_one_core, partial(_lines, name, row, str(trained.folder))) if runs else None
+            runs = name in names
+            version = importlib.metadata.version(name) if runs else ""
+            known = {"strategy": name, **about, "weights": name, "weights_digest": version}
+            make = partial(on_one_core, partial(_lines, name, row)) if runs else None
             jobs.append(Job(f"{name} {row.test_set}", known, make, comparable=runs))
     return jobs
 
@@ -198,13 +202,12 @@ def on_one_core(make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         torch.set_num_threads(threads)
 
 
-def _lines(name: str, row: Row, weights: str) -> pd.DataFrame:
+def _lines(name: str, row: Row) -> pd.DataFrame:
     return measure_baselines(
         practical_problems(row),
         row.budget.seconds,
         row.seed,
         [name],
-        weights,
         test_set=row.test_set,
         noise=row.noise,
     )

@@ -35,21 +35,25 @@ from nsr.network.checkpoints import Trained, load, load_folder
 from nsr.network.devices import best_device
 from nsr.numbers.compression import decided_by_few, fair_r2
 from nsr.numbers.evaluation import evaluate, r2_score
+from nsr.numbers.simplification import is_strained
 from nsr.numbers.weighting import deviation
 from nsr.regressor import exports, reports
 from nsr.regressor.agreement import Agreement, Rival, chosen_again
 from nsr.regressor.judging import (
     CLOSE,
     SAMPLE,
+    STRAINED,
     UNTOLD,
     Found,
     beyond,
     digits_for,
     half_widths,
+    is_idle,
     judged,
     price_of_digits,
     rounded,
     sample_of,
+    undisguised,
 )
 from nsr.regressor.nice_numbers import snapped
 from nsr.regressor.own_formulas import read_formula
@@ -57,6 +61,7 @@ from nsr.regressor.tables import check_table, default_names, symbols_for, weight
 from nsr.regressor.ticker import Ticker
 from nsr.search import plain_forms
 from nsr.search.allowance import NAMES, Allowance
+from nsr.search.combinations import combination
 from nsr.search.deadline import Deadline
 from nsr.search.engine import INTERRUPTED, Budget, Strategy
 from nsr.search.model_selection import by_length, description_length, pareto, price_of_a_constant, promising
@@ -82,6 +87,14 @@ LISTED = 100  # candidates in equations_: so many of the best fits and of the sh
 RIVALS = 10  # shortest descriptions that `agreement` chooses among, besides the front
 PLAINER = 5  # of the latter are tried with fewer constants and functions
 EXACT = "a plain form fits exactly"
+UNEXPLAINED = (
+    0.02  # share of the variance: where the shortest description leaves more, combinations are tried
+)
+COMBINED = 1000  # rows that a combination is chosen on
+GRACE = (
+    0.5  # seconds: who gives less gets no combination, and so many more has an answer with enormous constants
+)
+SERIES = 8  # constants: a longer plain form does not end the search
 SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
 
 
@@ -104,7 +117,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
                   (each column alone), or the columns to use, by name or number. Plain forms
                   (nsr.search.plain_forms) are tried in ten columns
     selection     which candidate is the answer: "short" (the shortest description: the fit weighed against
-                  the formula's length) or "r2" (the best fit, for data without noise)
+                  the formula's length; where that leaves more than 2 % of the variance, a combination of terms if it
+                  predicts better in cross-validation) or "r2" (the best fit, for data without noise)
     nice          set constants of the answer to numbers such as 1/2, √2 or 2π where the data allow
                   (nsr.regressor.nice_numbers); `nice_` then has their names
     start         formulas of your own, such as "a*length/(b + length)": they are fitted and judged like all
@@ -122,7 +136,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
                   and keeps what it has
 
     After `fit`: `equations_`, one row per candidate with the answer first (complexity = tokens, constants
-    fitted, r2 on the rows given, novel = its template is not in the network's training set); `pareto_front_`,
+    fitted, r2 on the rows given, novel = its template is not in the network's training set, source = "search",
+    "yardstick" or "combination"); `pareto_front_`,
     those that no shorter one beats; `formula_`, the answer as text; `columns_`, the columns that were
     searched in, those of the network first; `stopped_`, what ended the search before its own end ("budget of
     8 seconds spent", "interrupted", "a plain form fits exactly"), or nothing; `beyond_`, the columns
@@ -221,10 +236,10 @@ class NSRegressor(RegressorMixin, BaseEstimator):
                 "No formula was found that keeps to operators, forbid and must_use. Allow more, or give it more time."
             )
         try:
-            self._tabulate(candidates, X, y, trained, deadline, weights)
+            self._tabulate(candidates, X, y, trained, deadline, weights, allowance)
         except KeyboardInterrupt:
             deadline.interrupt(0.0)
-            self._tabulate(candidates, X, y, trained, deadline, weights)
+            self._tabulate(candidates, X, y, trained, deadline, weights, allowance)
         self.stopped_ = INTERRUPTED if deadline.interrupted else stopped
         if "seconds" in self.stopped_:
             self._warn_of_a_line(y)
@@ -365,33 +380,41 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         trained: Trained,
         deadline: Deadline,
         weights: np.ndarray | None = None,
+        allowance: Allowance = Allowance(),
     ) -> None:
         """Everything about the candidates, in the user's units, the answer first."""
-        rows, floor, spread, few = [], rounding_floor(y), float(np.ptp(y)), decided_by_few(y)
+        floor, spread, few = rounding_floor(y), float(np.ptp(y)), decided_by_few(y, weights)
         chosen = sample_of(X, y, SAMPLE, 0)
         some = X[chosen]
-        for (c, prefix, constants), r2 in judged(found, X, y, self.selection, deadline, weights):
-            if r2 > -np.inf:
-                noise = math.sqrt(max(0.0, 1.0 - r2)) * deviation(y, weights)
-                constants = rounded(constants, digits_for(prefix, constants, some, UNTOLD * noise))
-                searched, digits = c.note != "yardstick", digits_for(prefix, constants, some, CLOSE * spread)
-                price = price_of_digits(prefix, constants, some, spread)
-                fair = fair_r2(y, evaluate(prefix, X, constants), weights) if few else r2
-                rows.append(
-                    {
-                        "complexity": len(prefix),
-                        "constants": len(c.constants),
-                        "r2": r2,
-                        "novel": searched and template_of(c.prefix) not in trained.templates,
-                        "description_length": price
-                        + description_length(fair, len(y), len(c.prefix), len(c.constants), floor),
-                        "equation": self._named(to_infix(prefix, constants or None, digits=digits)),
-                        "source": "search" if searched else "yardstick",
-                        "formula": (prefix, constants),
-                        "digits": digits,
-                        "same": canonical(c.prefix),
-                    }
-                )
+
+        def told(one: Found, r2: float) -> dict:
+            (c, prefix, constants) = one
+            noise = math.sqrt(max(0.0, 1.0 - r2)) * deviation(y, weights)
+            constants = rounded(constants, digits_for(prefix, constants, some, UNTOLD * noise))
+            searched, digits = c.note != "yardstick", digits_for(prefix, constants, some, CLOSE * spread)
+            price = price_of_digits(prefix, constants, some, spread)
+            fair = fair_r2(y, evaluate(prefix, X, constants), weights) if few else r2
+            return {
+                "complexity": len(prefix),
+                "constants": len(c.constants),
+                "r2": r2,
+                "novel": searched and template_of(c.prefix) not in trained.templates,
+                "description_length": price
+                + description_length(fair, len(y), len(c.prefix), len(c.constants), floor),
+                "equation": self._named(to_infix(prefix, constants or None, digits=digits)),
+                "source": "search" if searched else "yardstick",
+                "formula": (prefix, constants),
+                "digits": digits,
+                "same": canonical(c.prefix),
+                # constants of plain forms are in the user's units, where they may be of any size
+                "strained": price > 0
+                or is_idle(prefix, constants, some, spread)
+                or (c.note != "plain" and is_strained(c.constants, STRAINED)),
+            }
+
+        rows = [
+            told(*one) for one in judged(found, X, y, self.selection, deadline, weights) if one[1] > -np.inf
+        ]
         key = {
             "short": lambda r: (r["description_length"], r["complexity"]),
             "r2": lambda r: (-r["r2"], r["complexity"]),
@@ -400,6 +423,16 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         for row in sorted(rows, key=key):
             different.setdefault(row.pop("same"), row)
         rows = list(different.values())
+        in_a_hurry = self.max_time is not None and self.max_time < GRACE
+        if self.selection == "short" and not (in_a_hurry or deadline.interrupted):
+            answer = self._plain_or_combined(rows, X, y, weights, allowance)
+            if answer is not None:
+                (prefix, constants), source = answer
+                r2 = r2_score(y, evaluate(prefix, X, constants), weights)
+                row = told(Found(Candidate(prefix, constants, r2), prefix, constants), r2)
+                del row["same"]
+                rows = [row | {"source": source}, *rows] if r2 > -np.inf else rows
+        rows = [{key: value for key, value in row.items() if key != "strained"} for row in rows]
         self._formulas: list[Valued] = [row.pop("formula") for row in rows]
         self._digits: list[int | None] = [row.pop("digits") for row in rows]
         prefix, constants = self._formulas[0]
@@ -418,6 +451,33 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             wide[[bool(name) for name in self.nice_]] = 0.0
         self.half_widths_ = wide.tolist()
         self._list(rows)
+
+    def _plain_or_combined(
+        self,
+        rows: list[dict],
+        X: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        allowance: Allowance,
+    ) -> tuple[Valued, str] | None:
+        """What to answer instead of the shortest description, and where that comes from: a plain formula, if the
+        constants are enormous or cancel; where no formula explains the table, a combination of several."""
+        first, same, part = rows[0], Units.same(X.shape[1]), sample_of(X, y, COMBINED, 0)
+        left, share = 1.0 - first["r2"], None if weights is None else weights[part]
+        if left > UNEXPLAINED:
+            best = max(rows, key=lambda r: r["r2"] if r["constants"] <= len(y) // 20 else -np.inf)
+            formulas = [first["formula"], *([best["formula"]] if best is not first else [])]
+            found = combination(X[part], y[part], share, formulas, allowance.forbidden)
+            if found and found.predicts_better and allowance.admits(found.formula[0]):
+                return same.back(*found.formula), "combination"
+        if first["strained"] and not decided_by_few(
+            y, weights
+        ):  # else R² does not tell which formula fits as well
+            table = Problem(X[part], y[part], floor=rounding_floor(y), weights=share)
+            plain = undisguised(first["formula"], table, Deadline(GRACE, self._clock))
+            if plain[0] != first["formula"][0] and allowance.admits(plain[0]):
+                return same.back(*plain), "search"
+        return None
 
     def _list(self, rows: list[dict]) -> None:
         """The table of candidates, its front, and the answer."""
@@ -634,9 +694,11 @@ def _plain_forms(own: Problem, problem: Problem, units: Units, deadline: Deadlin
 
 
 def _exact(found: list[Found], own: Problem) -> bool:
-    """Whether one of the formulas leaves nothing to explain, also where a few rows decide R²."""
+    """Whether one of the formulas leaves nothing to explain, also where a few rows decide R². One with many constants
+    may be a series of the law, and the search goes on."""
     return any(
-        1.0 - one.candidate.r2 <= NOISE
+        len(one.constants) <= SERIES
+        and 1.0 - one.candidate.r2 <= NOISE
         and 1.0 - fair_r2(own.y, evaluate(one.prefix, own.X, one.constants), own.weights) <= NOISE
         for one in found
     )

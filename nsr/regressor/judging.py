@@ -9,15 +9,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nsr.data.problems import rounding_floor
+from nsr.data.problems import Problem, rounding_floor
 from nsr.data.rescaling import Units
-from nsr.formulas.expressions import Prefix
+from nsr.formulas.expressions import Prefix, Valued
 from nsr.numbers.evaluation import evaluate, gradient, r2_score
 from nsr.numbers.fitting import fit_constants
+from nsr.numbers.simplification import is_strained
 from nsr.numbers.weighting import roots
 from nsr.search.deadline import Deadline
+from nsr.search.disguises import limits
 from nsr.search.model_selection import description_length
-from nsr.search.oracle import NOISE, Candidate
+from nsr.search.oracle import NOISE, Candidate, Oracle
+from nsr.search.pruning import plainer
 
 # Candidates are fitted to so many rows of a longer table, and the printed digits are checked on them.
 SAMPLE = 4000
@@ -27,6 +30,9 @@ CLOSE = 1e-6
 # of the residual's deviation: digits of a constant that change less than that say nothing about the data, and
 # are dropped
 UNTOLD = 1e-3
+IDLE = 1e-8  # of the spread of y: what a constant changes at least
+STRAINED = 1e5  # a constant above that, or below its inverse, is enormous or tiny
+AS_WELL = 1.1  # times what a formula leaves may a plainer one leave
 SPARE = 2  # digits that a constant may need more than y has, at no price
 BEYOND, FAR = (
     0.1,
@@ -134,6 +140,48 @@ def price_of_digits(prefix: Prefix, constants: Sequence[float], X: np.ndarray, s
     return float(np.sum(np.clip(np.nan_to_num(digits) - SPARE, 0.0, 17.0))) * math.log(10.0)
 
 
+def is_idle(prefix: Prefix, constants: Sequence[float], X: np.ndarray, spread: float) -> bool:
+    """Whether a constant c changes nothing at X (P, D): c·∂f/∂c is tiny beside the spread of y.
+
+    >>> is_idle(("add", "x1", "mul", "C", "pow2", "x1"), (1e-14,), np.linspace(1, 5, 50)[:, None], 4.0)
+    True
+    """
+    if not constants:
+        return False
+    with np.errstate(all="ignore"):
+        J = gradient(prefix, X, constants)[1]  # (P, K)
+        return bool((np.abs(J * np.array(constants)).max(0) < IDLE * spread).any())
+
+
+def undisguised(formula: Valued, table: Problem, deadline: Deadline) -> Valued:
+    """A formula with enormous, tiny or cancelling constants, or a plain one that fits the table as well: without what
+    the data do not need (nsr.search.pruning), and as the limit that it is close to (nsr.search.disguises).
+
+    >>> x = np.linspace(1, 5, 50)
+    >>> wave = ("sub", "C", "mul", "C", "cos", "mul", "C", "x1"), (2e4, 2e4, 0.01)
+    >>> undisguised(wave, Problem(x[:, None], x**2), Deadline())[0]
+    ('pow2', 'x1')
+    """
+    oracle, spread = Oracle(table), float(np.ptp(table.y))
+    first = oracle.verify([formula[0]], initial=(formula[1] or None,), starts=0)[0]
+    best = plainer(first, oracle, deadline) if first.valid else first
+
+    def price(one: Candidate) -> float:
+        return price_of_digits(one.prefix, one.constants, table.X, spread) + 10.0 * is_strained(
+            one.constants, STRAINED
+        )
+
+    while best.valid and price(best) > 0 and not deadline.passed:
+        forms = limits(best.prefix, best.constants, table.X)
+        tried = oracle.verify([p for p, _ in forms], initial=tuple(c or None for _, c in forms), starts=0)
+        enough = 1.0 - NOISE - AS_WELL * (1.0 - best.r2)
+        good = [one for one in tried if one.valid and one.r2 >= enough and price(one) < price(best)]
+        if not good:
+            break
+        best = min(good, key=lambda one: (price(one), len(one.prefix)))
+    return (best.prefix, best.constants) if best.valid else formula
+
+
 def half_widths(
     prefix: Prefix,
     constants: Sequence[float],
@@ -154,6 +202,8 @@ def half_widths(
         return np.full(K, np.inf)
     root = roots(weights, P)
     J, residual = gradient(prefix, X, constants)[1] * root[:, None], residual * root  # (P, K), (P,)
+    if not np.isfinite(J).all():
+        return np.full(K, np.inf)
     scale = np.linalg.norm(J, axis=0)
     scale[~(scale > 0)] = 1.0
     inverse = np.linalg.pinv((J / scale).T @ (J / scale), rcond=1e-14, hermitian=True)

@@ -1,29 +1,38 @@
-"""Recovery: which laws of FastSRB `NSRegressor` finds from 512 rows, in so many seconds of one processor.
+"""Recovery: which laws of FastSRB `NSRegressor` and pyoperon find from 512 rows, in so many seconds of one processor.
 
 A law is *recovered*, as others count it in public, if on fresh rows at most 1.19e-7 of the variance of y is left
 unexplained. The answer *is the law* if it equals one of the forms that FastSRB accepts, however it is written, also
-where the columns go far beyond the rows; a series that fits in the rows alone is not.
+where the columns go far beyond the rows; a series that fits in the rows alone is not. With noise no constant is
+exact: the answer *has the form* of the law if it equals one once its constants are fitted to clean values.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
+import itertools
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsr.book.run_records import progress
+from nsr.book.foreign_files import Kind, read_yaml
+from nsr.book.run_records import ROOT, progress
 from nsr.data.fastsrb import N_GIVEN, PARTS, PublicLaw, public_laws
+from nsr.data.practical_sets import practical_set
+from nsr.data.problems import Problem
+from nsr.data.rescaling import Units
 from nsr.evidence.reference_tables import Job
 from nsr.formulas.expressions import VARIABLES, ExpressionError, Valued
 from nsr.formulas.parsing import parse
 from nsr.network.checkpoints import Trained, weights_digest
 from nsr.numbers.evaluation import evaluate, r2_score
-from nsr.regressor.baselines import OURS, on_one_core
+from nsr.numbers.fitting import fit_constants
+from nsr.numbers.simplification import simplify
+from nsr.regressor.baselines import OURS, as_prefix, available, fit_baseline, on_one_core
 from nsr.regressor.estimator import NSRegressor
 from nsr.search.engine import ProcessorBudget
 from nsr.search.oracle import FAILED
@@ -36,7 +45,13 @@ SAME, NEARLY_ALL = (
     1e-5,
     0.95,
 )  # relative difference of equal values, and the share of rows where they are equal
-BUDGETS = (1.0, 9.0, 30.0)  # seconds of the processor
+BUDGETS = (1.0, 3.0, 9.0, 30.0)  # seconds of the processor
+WITHOUT = "no network"  # NSRegressor whose local search begins with random formulas and asks no network
+SEEDS, NOISES = (0, 1, 2), (0.001, 0.01, 0.1)
+LATE = 9.0  # seconds: larger budgets are measured after everything else but other seeds
+RELEASE = 3  # of the method: the test part is measured once for each
+SETTINGS = 2  # of the other programs
+COMBINING = 2  # of the rule of nsr.search.combinations, by which tables without a law are answered
 BLOCKS = {
     "development": 3,
     "test": 12,
@@ -71,6 +86,15 @@ def is_law(law: PublicLaw, formula: Valued) -> bool:
     return False
 
 
+def has_form(law: PublicLaw, formula: Valued, seed: int = 0) -> bool:
+    """Whether a formula is the law but for the values of its constants, which noise moves: fitted to clean values
+    at the given rows, it equals an accepted form far outside of them, too."""
+    problem = law.problem(seed)
+    prefix, constants = simplify(*formula)
+    fit = fit_constants(prefix, problem.X, problem.y, initial=constants or None, starts=0)
+    return fit.r2 > FAILED and is_law(law, (prefix, fit.constants))
+
+
 def as_numbered(model: NSRegressor) -> Valued:
     """The answer in x1, x2, … as the columns of X are numbered, also where not all of them were searched in."""
     prefix, constants = model._formula(0)
@@ -78,32 +102,64 @@ def as_numbered(model: NSRegressor) -> Valued:
     return tuple(names.get(token, token) for token in prefix), constants
 
 
+def answered(
+    program: str, problem: Problem, seconds: float, seed: int, weights: str
+) -> tuple[Callable[[np.ndarray], np.ndarray], str, Valued | None, str]:
+    """What a program makes of a table: how it predicts, its answer as text and in x1, x2, …, and what ended it.
+
+    pyoperon, which computes in single precision, gets columns and y divided by powers of ten.
+    """
+    if program in (OURS, WITHOUT):
+        strategy = "local" if program == OURS else "local-random"
+        model = Timed(weights, strategy, max_time=seconds, random_state=seed).fit(problem.X, problem.y)
+        return model.predict, model.formula_, as_numbered(model), model.stopped_
+    units = Units.of(problem.X, problem.y)
+    scaled = units.problem(problem)
+    model, text = fit_baseline(program, scaled.X, scaled.y, seconds, seed, tuned=True)
+    parsed = as_prefix(program, text)
+
+    def predict(X: np.ndarray) -> np.ndarray:
+        return units.y_shift + units.y_scale * np.asarray(model.predict(units.x(X)), float)
+
+    return predict, text, parsed and units.back(*parsed), "seconds"
+
+
 def recovery(
-    law: PublicLaw, seconds: float, seed: int = 0, noise: float = 0.0, weights: str = "auto"
+    law: PublicLaw,
+    seconds: float,
+    seed: int = 0,
+    noise: float = 0.0,
+    weights: str = "auto",
+    program: str = OURS,
 ) -> dict:
     """One fit of one law: the line of the table."""
     problem = law.problem(seed, noise=noise)
-    answer, left, is_the_law, stopped, why = "", float("inf"), False, "", ""
+    answer, left, is_the_law, form, stopped, why = "", float("inf"), False, False, "", ""
     wall, begun = time.perf_counter(), time.process_time()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = Timed(weights, max_time=seconds, random_state=seed).fit(problem.X, problem.y)
+            predict, answer, formula, stopped = answered(program, problem, seconds, seed, weights)
             took = time.process_time() - begun, time.perf_counter() - wall
-            fresh = r2_score(problem.y_fresh, model.predict(problem.X_fresh))
-        answer, stopped = model.formula_, model.stopped_
+            fresh = r2_score(problem.y_fresh, predict(problem.X_fresh))
         left = 1.0 - (fresh if fresh > FAILED else float("-inf"))
-        is_the_law = is_law(law, as_numbered(model))
+        if formula:
+            is_the_law = is_law(law, formula)
+            form = is_the_law or has_form(law, formula, seed)
     except (ValueError, ArithmeticError, RuntimeError) as error:  # a failure counts; the other laws go on
         why, took = str(error), (time.process_time() - begun, time.perf_counter() - wall)
     return {
         "law": law.name,
         "part": law.part,
         "outside": law.outside,
+        "program": program,
         "budget": seconds,
+        "seed": seed,
+        "noise": noise,
         "left": left,
         "recovered": left <= RECOVERED,
         "is_the_law": is_the_law,
+        "form": form,
         "answer_infix": answer,
         "processor": round(took[0], 3),
         "seconds": round(took[1], 3),
@@ -112,11 +168,20 @@ def recovery(
     }
 
 
+def is_final(line: Mapping) -> bool:
+    """Whether a larger budget would not change a line: a fit of ours that came to an end by itself, and whatever
+    another program has recovered."""
+    if line["program"] in (OURS, WITHOUT):
+        by_itself = "seconds" not in line["stopped"] and not line["why"]
+        return by_itself and line["processor"] <= line["budget"]
+    return line["recovered"]
+
+
 @dataclass(frozen=True)
 class Block:
-    """Some laws of a part, measured in one go and written together; `ended` are lines of fits that came to an end
-    by themselves, which a larger budget would not change."""
+    """Some laws of a part, measured in one go and written together; `ended` are final lines of smaller budgets."""
 
+    program: str
     part: str
     number: int
     seconds: float
@@ -133,11 +198,13 @@ class Block:
         import pandas as pd
 
         rows = []
-        for law in progress(self.laws(), label=f"{self.part} {self.number}, {self.seconds:g} s"):
+        for law in progress(
+            self.laws(), label=f"{self.program} {self.part} {self.number}, {self.seconds:g} s"
+        ):
             line = self.ended.get(law.name) or recovery(
-                law, self.seconds, self.seed, self.noise, self.weights
+                law, self.seconds, self.seed, self.noise, self.weights, self.program
             )
-            if "seconds" not in line["stopped"] and not line["why"] and line["processor"] <= line["budget"]:
+            if is_final(line):
                 self.ended[law.name] = line
             rows.append(line | {"budget": self.seconds})
         return pd.DataFrame(rows)
@@ -148,25 +215,34 @@ def recovery_jobs(
     budgets: Sequence[float] = BUDGETS,
     parts: Sequence[str] = PARTS,
     *,
+    program: str = OURS,
     seed: int = 0,
     noise: float = 0.0,
     comparable: bool = True,
+    done: pd.DataFrame | None = None,
 ) -> list[Job]:
-    """A job for each block of laws and each budget, the small budgets first. Where the file of laws is not here,
-    lines of a table can be read; with `comparable=False` also those of other weights."""
+    """A job for each block of laws and each budget, the small budgets first. Where the file of laws or the program
+    is not here, lines of a table can be read; with `comparable=False` also those of other weights. `done` are lines
+    of an interrupted measurement."""
+    ours = program in (OURS, WITHOUT)
     try:
         public_laws()
-        here = True
+        here = ours or program in available()
     except FileNotFoundError:
         here = False
+    version = importlib.metadata.version(program) if here and not ours else ""
+    weights, digest = ("full", weights_digest(trained)) if ours else (program, version)
     jobs = []
     ended: dict[str, dict] = {}
+    if done is not None and len(done):
+        mine = done[(done.program == program) & (done.seed == seed) & (done.noise == noise)].fillna("")
+        ended = {line["law"]: line for line in mine.to_dict("records") if is_final(line)}
     for seconds in budgets:
         for part in parts:
             for number in range(BLOCKS[part]):
-                block = Block(part, number, seconds, seed, noise, str(trained.folder), ended)
+                block = Block(program, part, number, seconds, seed, noise, str(trained.folder), ended)
                 known = {
-                    "strategy": OURS,
+                    "strategy": program,
                     "test_set": "fastsrb",
                     "part": part,
                     "block": f"{number} of {BLOCKS[part]}",
@@ -174,9 +250,99 @@ def recovery_jobs(
                     "seed": seed,
                     "noise": noise,
                     "n_points": N_GIVEN,
-                    "weights": "full",
-                    "weights_digest": weights_digest(trained),
+                    "release": RELEASE if ours else SETTINGS,
+                    "weights": weights,
+                    "weights_digest": digest,
                 }
                 make = partial(on_one_core, block.lines) if here else None
-                jobs.append(Job(f"{part} {number}, {seconds:g} s", known, make, comparable))
+                label = f"{program} {part} {number}, {seconds:g} s"
+                jobs.append(Job(label, known, make, comparable and (ours or here)))
+    return jobs
+
+
+def published() -> dict[str, dict[str, dict[float, float]]]:
+    """What others report (params/fastsrb_published.yaml), in %: without noise by seconds, with noise by its level.
+
+    >>> published()["without_noise"]["PySR"][1]
+    8
+    """
+    return read_yaml(ROOT / "params" / "fastsrb_published.yaml", Kind("published numbers", ValueError))
+
+
+def black_box_lines(program: str, seconds: float, seed: int, weights: str) -> pd.DataFrame:
+    """One fit of every black-box table: R² on the quarter of its rows that was held out."""
+    import pandas as pd
+
+    rows = []
+    for problem in progress(practical_set("black_box", seed=seed), label=f"{program} black box"):
+        begun, answer, r2, why = time.process_time(), "", FAILED, ""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                if program in YARDSTICKS:
+                    predict = YARDSTICKS[program](seed).fit(problem.X, problem.y).predict
+                else:
+                    predict, answer, *_ = answered(program, problem, seconds, seed, weights)
+                took = time.process_time() - begun
+                r2 = r2_score(problem.y_fresh, predict(problem.X_fresh))
+        except (ValueError, ArithmeticError, RuntimeError) as error:
+            why, took = str(error), time.process_time() - begun
+        line = {"problem": problem.name, "program": program, "budget": seconds, "seed": seed, "r2": r2}
+        rows.append(line | {"answer_infix": answer, "processor": round(took, 3), "stopped": "", "why": why})
+    return pd.DataFrame(rows)
+
+
+def _line(seed: int) -> Any:
+    from sklearn.linear_model import LinearRegression
+
+    return LinearRegression()
+
+
+def _forest(seed: int) -> Any:
+    from sklearn.ensemble import RandomForestRegressor
+
+    return RandomForestRegressor(random_state=seed, n_jobs=1)
+
+
+YARDSTICKS: dict[str, Callable[[int], Any]] = {"linear model": _line, "random forest": _forest}
+
+
+def black_box_jobs(
+    trained: Trained, seconds: float, seeds: Sequence[int] = SEEDS, comparable: bool = True
+) -> list[Job]:
+    """Ours, pyoperon, a linear model and a random forest on the black-box tables; each seed is another split."""
+    jobs = []
+    for seed, program in itertools.product(seeds, (OURS, "pyoperon", *YARDSTICKS)):
+        ours, here = program == OURS, program != "pyoperon" or "pyoperon" in available()
+        version = importlib.metadata.version("pyoperon") if program == "pyoperon" and here else ""
+        known = {
+            "strategy": program,
+            "test_set": "black_box",
+            "seconds": seconds,
+            "seed": seed,
+            "release": f"{RELEASE}, combining {COMBINING}" if ours else SETTINGS,
+            "weights": "full" if ours else program,
+            "weights_digest": weights_digest(trained) if ours else version,
+        }
+        make = partial(black_box_lines, program, seconds, seed, str(trained.folder))
+        make = partial(on_one_core, make) if here else None
+        jobs.append(Job(f"{program}, split {seed}", known, make, comparable and here))
+    return jobs
+
+
+def release_jobs(trained: Trained, comparable: bool = True, done: pd.DataFrame | None = None) -> list[Job]:
+    """All that is measured of a release of the method, what says most first: ours and pyoperon against time, without
+    the network, with noise, other seeds."""
+    of = partial(recovery_jobs, trained, comparable=comparable, done=done)
+    test = ("test",)
+    ours, theirs = of(), of(parts=test, program="pyoperon")
+    late = [job for job in (*ours, *theirs) if job.parameters["seconds"] > LATE]
+    jobs = [job for job in (*ours, *theirs) if job not in late]
+    jobs += of((1.0, 9.0), test, program=WITHOUT)
+    for noise in NOISES:
+        jobs += of((1.0,), test, noise=noise)
+    jobs += late
+    for seed in SEEDS[1:]:
+        jobs += of((1.0,), test, seed=seed)
+        jobs += of((1.0,), test, seed=seed, program="pyoperon")
     return jobs

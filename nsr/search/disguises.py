@@ -6,7 +6,7 @@ medians of u and v.
 
     f(u)           →  f(m) + f'(m)·(u − m)      where u stays close to m
     f(u)           →  a + b·(u − c)²            where u stays so close to m that f is a parabola
-    u·v            →  n·u + m·v − m·n           where u and v vary little compared with m and n
+    u·v, u/v       →  n·u + m·v − m·n           where u and v vary little compared with m and n; u/v likewise
     tan(u)         →  1 / (π/2 − u)             close to a pole
     exp(c·log(u))  →  1/u, √u, u or u²          the one whose exponent is closest to c
 
@@ -20,6 +20,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from nsr.data.rescaling import Units
 from nsr.formulas.expressions import (
     ARITY,
     CONSTANT,
@@ -35,7 +36,7 @@ from nsr.numbers.evaluation import evaluate
 from nsr.numbers.simplification import simplify
 
 _EXPONENTS: dict[float, Prefix] = {-1: ("div", CONSTANT), 0.5: ("sqrt",), 1: (), 2: ("pow2",)}
-SMALL = 1e-2  # arguments that vary less than this are small beside 1, on whose scale functions bend
+SMALL = 0.5  # arguments that vary less than this are small beside 1, on whose scale functions bend
 CLOSE = 1e-6  # a bend that is less than this beside the slope makes a straight line
 _STEP = 1e-4  # of the argument's own spread, for the slope of a function
 
@@ -66,7 +67,7 @@ def _limits(prefix: Prefix, constants: Constants, X: np.ndarray) -> Iterator[Val
         return prefix[i:j], tuple(constants[first[i] : first[j]])
 
     for i, token in enumerate(prefix):
-        if token in ("add", "sub", "div") or token not in ARITY:
+        if token in ("add", "sub") or token not in ARITY:
             continue
         before, after = between(0, i), between(ends[i], len(prefix))
         u = between(i + 1, ends[i + 1])
@@ -78,7 +79,7 @@ def _limits(prefix: Prefix, constants: Constants, X: np.ndarray) -> Iterator[Val
                 new.extend(_power(u))
         else:
             v = between(ends[i + 1], ends[i])
-            new = [_sum_of(u, v, X)] if (CONSTANT,) not in (u[0], v[0]) else []
+            new = [_sum_of(token, u, v, X)] if (CONSTANT,) not in (u[0], v[0]) else []
         for middle in new:
             yield before[0] + middle[0] + after[0], before[1] + middle[1] + after[1]
 
@@ -105,8 +106,12 @@ def _parabola(token: str, u: Valued, X: np.ndarray) -> Iterator[Valued]:
     slope, bend = (high - low) / (2 * h), (high - 2 * mid + low) / (h * h) / 2
     if math.isfinite(bend) and abs(bend) * spread > CLOSE * abs(slope):
         away = slope / (2 * bend)  # from the vertex to m
-        square = join("pow2", join("add", number(away - m), u))
-        yield join("add", number(mid - bend * away * away), join("mul", number(bend), square))
+        # in units of the spread: the numbers in u are tiny
+        wide = Units.same(X.shape[1]).back(*join("mul", number(1.0 / spread), u))
+        square = join("pow2", join("add", number((away - m) / spread), wide))
+        yield join(
+            "add", number(mid - bend * away * away), join("mul", number(bend * spread * spread), square)
+        )
 
 
 def _reciprocal(u: Valued) -> Valued:
@@ -122,7 +127,12 @@ def _power(u: Valued) -> Iterator[Valued]:
             yield (*tokens, *w), (*(1.0 for token in tokens if token == CONSTANT), *values)
 
 
-def _sum_of(u: Valued, v: Valued, X: np.ndarray) -> Valued:
-    """u·v = n·u + m·v − m·n + (u − m)·(v − n), without the last product."""
+def _sum_of(token: str, u: Valued, v: Valued, X: np.ndarray) -> Valued:
+    """u·v = n·u + m·v − m·n + (u − m)·(v − n), without the last product; u/v = u/n − m·v/n² + m/n + …"""
     m, n = (float(np.median(evaluate(prefix, X, constants))) for prefix, constants in (u, v))
-    return nest_valued("add", [number(-m * n), join("mul", number(n), u), join("mul", number(m), v)])
+    if token == "div":
+        n = 1.0 / n if n else math.inf
+        a, b, c = n, -m * n * n, m * n
+    else:
+        a, b, c = n, m, -m * n
+    return nest_valued("add", [number(c), join("mul", number(a), u), join("mul", number(b), v)])

@@ -36,6 +36,7 @@ from nsr.formulas.expressions import (
     whole_power,
 )
 from nsr.formulas.parsing import power
+from nsr.numbers.compression import deciding_rows
 from nsr.numbers.evaluation import evaluate
 from nsr.numbers.simplification import simplify
 from nsr.numbers.weighting import roots
@@ -58,6 +59,7 @@ EXACT = 1e-13  # share of y's variance below which nothing is left to explain
 PROMISING = 3  # of the g's get sums of more than three terms
 MONOMIALS = 60  # at most, in a polynomial
 SPREAD = 0.1  # share of the rows: if fewer make up the variance of y, it spans orders of magnitude
+ENORMOUS = 1e6  # times the last coefficient: such a number alone becomes 1 instead
 SAME = 1e-6  # two coefficients that differ by this share are one
 
 
@@ -316,7 +318,9 @@ def linear_forms(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None
     with np.errstate(all="ignore"):
         found = [*power_laws(X, y, weights), *polynomials(X, y, weights)]
         if not any(one.left <= EXACT and len(one.parts) <= MOST_TERMS for one in found):
-            found += sums(X, y, targets_of(y, weights) + (flat_targets(y, weights) if is_spread(y) else []))
+            spans_magnitudes = deciding_rows(y, weights) <= SPREAD * len(y)
+            flat = flat_targets(y, weights) if spans_magnitudes else []
+            found += sums(X, y, targets_of(y, weights) + flat)
     # a token costs 3 nats (nsr.search.model_selection)
     found.sort(key=lambda one: len(y) / 2 * math.log(max(one.left, EXACT)) + 3.0 * one.size)
     formulas: dict[Prefix, Constants] = {}
@@ -363,13 +367,6 @@ def telling(terms: Sequence[Term], X: np.ndarray) -> list[Term]:
         return dull[factor]
 
     return [term for term in terms if not any(map(is_dull, (*term.above, *term.below)))]
-
-
-def is_spread(y: np.ndarray) -> bool:
-    """Whether y spans orders of magnitude, so that few rows make up its variance: (Σd²)² / Σd⁴ counts them."""
-    d = np.abs(y - y.mean())
-    d = (d / (d.max() or 1.0)) ** 2
-    return float(np.sum(d)) ** 2 <= SPREAD * len(y) * float(np.sum(d**2))
 
 
 def sums(X: np.ndarray, y: np.ndarray, targets: list[Target]) -> list[Sum]:
@@ -580,7 +577,9 @@ def _factored(
     sizes = Counter(f"{abs(c):.6g}" for c, _ in tops)
     word, times = sizes.most_common(1)[0]
     if times == 1 and len(tops) > 1:
-        word = f"{abs(tops[-1][0]) if leading else 1.0:.6g}"
+        one = abs(tops[-1][0]) if leading else 1.0
+        alone = next((abs(c) for c, top in tops if not top), 0.0)
+        word = f"{alone if leading and alone > ENORMOUS * one else one:.6g}"
     factor = next((abs(c) for c, _ in tops if f"{abs(c):.6g}" == word), 1.0)
     factor = 1.0 if abs(factor - 1.0) < SAME else factor
     if all(c < 0 for c, _ in tops):
