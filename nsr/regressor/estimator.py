@@ -87,13 +87,11 @@ LISTED = 100  # candidates in equations_: so many of the best fits and of the sh
 RIVALS = 10  # shortest descriptions that `agreement` chooses among, besides the front
 PLAINER = 5  # of the latter are tried with fewer constants and functions
 EXACT = "a plain form fits exactly"
-UNEXPLAINED = (
-    0.02  # share of the variance: where the shortest description leaves more, combinations are tried
-)
+# a share of the variance: where the shortest description leaves more, combinations are tried
+UNEXPLAINED = 0.02
 COMBINED = 1000  # rows that a combination is chosen on
-GRACE = (
-    0.5  # seconds: who gives less gets no combination, and so many more has an answer with enormous constants
-)
+# seconds: a fit with less has no combination; so many more are spent on an answer with enormous constants
+GRACE = 0.5
 SERIES = 8  # constants: a longer plain form does not end the search
 SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
 
@@ -470,9 +468,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             found = combination(X[part], y[part], share, formulas, allowance.forbidden)
             if found and found.predicts_better and allowance.admits(found.formula[0]):
                 return same.back(*found.formula), "combination"
-        if first["strained"] and not decided_by_few(
-            y, weights
-        ):  # else R² does not tell which formula fits as well
+        # where a few rows decide R², it does not tell which formula fits as well
+        if first["strained"] and not decided_by_few(y, weights):
             table = Problem(X[part], y[part], floor=rounding_floor(y), weights=share)
             plain = undisguised(first["formula"], table, Deadline(GRACE, self._clock))
             if plain[0] != first["formula"][0] and allowance.admits(plain[0]):
