@@ -14,7 +14,7 @@
 # # A network that was shown few formulas often copies at one token
 #
 # **Claim.** An unknown formula leaves the tree of training formulas at one token. Our networks find that token very unlikely,
-# and most others likely. With many formulas, each shown a few times, most of these tokens are not.
+# others mostly likely. With many formulas, each shown a few times, most of these tokens are not.
 #
 # **You will see.** The tree of beginnings; a walk along a formula; two networks; one told token; a search that forces one; the last leaf of
 # the theorem; few formulas or many.
