@@ -349,7 +349,8 @@ table = {name: {"novel (%)": 100 * part.novel.mean(), "accurate (%)": 100 * part
 pd.DataFrame(table).T.map(lambda value: value if isinstance(value, str) else "–" if np.isnan(value) else f"{value:.1f}")
 
 # %% [markdown]
-# The comparison with the beam, on the same problems:
+# The comparison with the beam, on the same problems. It is at equal candidates: with the tokens or the seconds of that beam, off-tree search is
+# behind it ([A14](appendix/A14_one_token.py)).
 
 # %%
 changes = {}
