@@ -18,7 +18,8 @@ PIP    := -m pip install --disable-pip-version-check --progress-bar off
 # Tests that only read files fail within seconds; the others share the cores, in the order of tests/conftest.py.
 READ   := tests/test_project.py tests/test_readme.py \
           $(addprefix tests/book/,test_classroom.py test_lessons.py test_notebooks.py test_widgets.py)
-WORKERS = -n $(shell $(PY) -c 'from nsr.book.run_records import cores; print(cores())') --dist=loadscope --no-loadscope-reorder
+# One worker more than there are cores: some tests wait for processes that they killed or limits that they set.
+WORKERS = -n $(shell $(PY) -c 'from nsr.book.run_records import cores; print(cores() + 1)') --dist=loadscope --no-loadscope-reorder
 VIEWER := $(VENV)/share/jupyter/lab/settings/overrides.json
 
 help:  ## show this list
@@ -27,8 +28,10 @@ help:  ## show this list
 run: $(READY)  ## execute every notebook into outputs/laptop (SCALE=tiny or paper for another scale)
 	@$(PY) -m nsr run all --scale $(SCALE)
 
-test: lint  ## run every test, notebooks at the tiny scale included
-	@$(PY) -m pytest -q -m static $(READ)
+# What numba compiles is needed by most tests: one core does that while the other one reads files.
+test: $(READY)  ## run every test, notebooks at the tiny scale included
+	@$(PY) -c 'from nsr.search.warming import warm_up; warm_up(drawing=True)' & \
+	  $(MAKE) -s lint && $(PY) -m pytest -q -m static $(READ) && wait
 	@$(PY) -m pytest $(WORKERS) -m "not static"
 
 lint: $(READY)  ## layout, names and the flow between rooms, in seconds
