@@ -72,7 +72,7 @@ public = measured("fastsrb", release_jobs(trained, same_weights), networks, scal
 tested = public[(public.part == "test") & (public.seed == seed) & (public.noise == 0)]
 counts = tested.groupby(["budget", "program"]).recovered.agg(["sum", "size"])
 shares = (100 * counts["sum"] / counts["size"]).unstack()
-shares.round(1)
+shares.round(1).astype(object).fillna("–")
 
 # %% [markdown]
 # "No network" is `NSRegressor` whose search begins with random formulas instead of the network's. It finds as many of these laws: most are
