@@ -18,8 +18,7 @@ PIP    := -m pip install --disable-pip-version-check --progress-bar off
 # Tests that only read files fail within seconds; the others share the cores, in the order of tests/conftest.py.
 READ   := tests/test_project.py tests/test_readme.py \
           $(addprefix tests/book/,test_classroom.py test_lessons.py test_notebooks.py test_widgets.py)
-# One worker more than there are cores: some tests wait for processes that they killed or limits that they set.
-WORKERS = -n $(shell $(PY) -c 'from nsr.book.run_records import cores; print(cores() + 1)') --dist=loadscope --no-loadscope-reorder
+WORKERS = -n $(shell $(PY) -c 'from nsr.book.run_records import cores; print(cores())') --dist=loadscope --no-loadscope-reorder
 VIEWER := $(VENV)/share/jupyter/lab/settings/overrides.json
 
 help:  ## show this list

@@ -481,7 +481,8 @@ ends.groupby(["phase", "step"]).log_prob.median().unstack().reindex(list(LOOKS))
 
 # %%
 first = next(iter(networks.values()))
-planned = {name: read_plan()["tables"][name].rows(first, "nesymres", read_plan()["sizes"][scale], scale) for name in ("off_tree", "beam")}
+sizes = read_plan()["sizes"][scale] | {"beam_size": 150}
+planned = {name: read_plan()["tables"][name].rows(first, "nesymres", sizes, scale) for name in ("off_tree", "beam")}
 forced, beams = (measured(name, [row for row in rows if row.test_set == "not_included"], first, scale=scale, live=2)
                  for name, rows in planned.items())
 leads = {(name, what, f"equal {cost}"): lead_over_beams(own, beams, cost, what)
