@@ -9,6 +9,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adamw import adamw
 
 from nsr.network.model import Network
 
@@ -46,7 +47,19 @@ def _newton_schulz(x: Tensor, iterations: int) -> Tensor:
     return x
 
 
-class Muon(torch.optim.Optimizer):
+class Optimiser:
+    """What the optimisers here share. torch.optim has the same, but whoever makes one of its optimisers waits for
+    torch's compiler to be imported: more than a second, for nothing."""
+
+    def __init__(self, parameters: list[nn.Parameter], lr: float):
+        self.parameters, self.lr, self.base_lr = parameters, lr, lr
+
+    def zero_grad(self) -> None:
+        for parameter in self.parameters:
+            parameter.grad = None
+
+
+class Muon(Optimiser):
     """Orthogonalised Nesterov momentum. `matrices` lists (weight, number of maps stacked in it): each map is
     orthogonalised on its own.
 
@@ -64,8 +77,13 @@ class Muon(torch.optim.Optimizer):
         iterations: int = 5,
         bf16: bool = False,
     ):
-        options = dict(lr=lr, momentum=momentum, weight_decay=weight_decay, iterations=iterations, bf16=bf16)
-        super().__init__([weight for weight, _ in matrices], options)
+        super().__init__([weight for weight, _ in matrices], lr)
+        self.momentum, self.weight_decay, self.iterations, self.bf16 = (
+            momentum,
+            weight_decay,
+            iterations,
+            bf16,
+        )
         shapes: dict[tuple[int, int], list[tuple[nn.Parameter, int]]] = {}
         for weight, parts in matrices:
             shapes.setdefault((weight.shape[0] // parts, weight.shape[1]), []).append((weight, parts))
@@ -76,19 +94,18 @@ class Muon(torch.optim.Optimizer):
             self.buffers.append(torch.zeros(n, *shape, device=device))
 
     @torch.no_grad()
-    def step(self, closure=None):
-        group = self.param_groups[0]
+    def step(self) -> None:
         for (shape, members), momentum in zip(self.stacks, self.buffers):
             # (N, rows, columns)
             gradient = torch.cat([weight.grad.view(parts, *shape) for weight, parts in members])
-            momentum.mul_(group["momentum"]).add_(gradient)
-            gradient.add_(momentum, alpha=group["momentum"])
-            update = orthogonalise(gradient, group["iterations"], group["bf16"])
-            rate = group["lr"] * math.sqrt(max(1.0, shape[0] / shape[1]))
+            momentum.mul_(self.momentum).add_(gradient)
+            gradient.add_(momentum, alpha=self.momentum)
+            update = orthogonalise(gradient, self.iterations, self.bf16)
+            rate = self.lr * math.sqrt(max(1.0, shape[0] / shape[1]))
             at = 0
             for weight, parts in members:
-                if group["weight_decay"]:
-                    weight.mul_(1 - group["lr"] * group["weight_decay"])
+                if self.weight_decay:
+                    weight.mul_(1 - self.lr * self.weight_decay)
                 weight.view(parts, *shape).add_(update[at : at + parts], alpha=-rate)
                 at += parts
 
@@ -97,19 +114,47 @@ class Muon(torch.optim.Optimizer):
         return {f"muon.{i}": buffer for i, buffer in enumerate(self.buffers)}
 
 
-class AdamW(torch.optim.AdamW):
-    """PyTorch's AdamW (one fused kernel) whose state exists from the start, so that it can be saved and
-    loaded like any tensor."""
+class AdamW(Optimiser):
+    """AdamW by torch's fused kernel, with a state that exists from the start, so that it can be saved and loaded like
+    any tensor. A parameter without a gradient stays as it is."""
 
     def __init__(self, parameters: list[nn.Parameter], lr: float, beta2: float, weight_decay: float):
-        super().__init__(parameters, lr=lr, betas=(0.9, beta2), weight_decay=weight_decay, fused=True)
-        for parameter in parameters:
-            zeros = dict(exp_avg=torch.zeros_like(parameter), exp_avg_sq=torch.zeros_like(parameter))
-            self.state[parameter] = {"step": torch.zeros((), device=parameter.device), **zeros}
+        super().__init__(parameters, lr)
+        self.beta2, self.weight_decay = beta2, weight_decay
+        self.state = [
+            {
+                "step": torch.zeros((), device=parameter.device),
+                "exp_avg": torch.zeros_like(parameter, requires_grad=False),
+                "exp_avg_sq": torch.zeros_like(parameter, requires_grad=False),
+            }
+            for parameter in parameters
+        ]
+
+    @torch.no_grad()
+    def step(self) -> None:
+        moved = [(p, state) for p, state in zip(self.parameters, self.state) if p.grad is not None]
+        steps, mean, square = (
+            [state[key] for _, state in moved] for key in ("step", "exp_avg", "exp_avg_sq")
+        )
+        adamw(
+            [p for p, _ in moved],
+            [p.grad for p, _ in moved],
+            mean,
+            square,
+            [],
+            steps,
+            fused=True,
+            amsgrad=False,
+            beta1=0.9,
+            beta2=self.beta2,
+            lr=self.lr,
+            weight_decay=self.weight_decay,
+            eps=1e-8,
+            maximize=False,
+        )
 
     def tensors(self) -> dict[str, Tensor]:
-        members = enumerate(p for group in self.param_groups for p in group["params"])
-        return {f"adamw.{i}.{key}": value for i, p in members for key, value in self.state[p].items()}
+        return {f"adamw.{i}.{key}": value for i, one in enumerate(self.state) for key, value in one.items()}
 
 
 def make_optimisers(
@@ -123,24 +168,19 @@ def make_optimisers(
     muon_iterations: int = 5,
     beta2: float = 0.999,
     bf16: bool = False,
-) -> list[torch.optim.Optimizer]:
+) -> list[Optimiser]:
     """`adamw`: AdamW on everything. `muon`: Muon on the matrices between hidden layers, AdamW on embeddings,
     biases and norms."""
     trainable = [p for p in network.parameters() if p.requires_grad]
     if optimiser == "adamw":
-        made = [AdamW(trainable, lr, beta2, weight_decay)]
-    elif optimiser == "muon":
+        return [AdamW(trainable, lr, beta2, weight_decay)]
+    if optimiser == "muon":
         matrices = [(weight, parts) for weight, parts in network.matrices() if weight.requires_grad]
         hidden = {id(weight) for weight, _ in matrices}
         rest = [p for p in trainable if id(p) not in hidden]
         muon = Muon(matrices, muon_lr, muon_momentum, muon_weight_decay, muon_iterations, bf16)
-        made = [muon, AdamW(rest, lr, beta2, weight_decay)]
-    else:
-        raise ValueError(f"optimiser is {optimiser!r}; choose 'adamw' or 'muon'.")
-    for one in made:
-        for group in one.param_groups:
-            group["base_lr"] = group["lr"]
-    return made
+        return [muon, AdamW(rest, lr, beta2, weight_decay)]
+    raise ValueError(f"optimiser is {optimiser!r}; choose 'adamw' or 'muon'.")
 
 
 def learning_rate(

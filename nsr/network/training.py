@@ -195,8 +195,7 @@ class Run:
         if t.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), t.clip)
         for optimiser in self.optimisers:
-            for group in optimiser.param_groups:
-                group["lr"] = group["base_lr"] * factor
+            optimiser.lr = optimiser.base_lr * factor
             optimiser.step()
             optimiser.zero_grad()
         self._loss = total.double() + (self._loss if self._loss is not None else 0.0)

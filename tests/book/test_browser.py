@@ -12,7 +12,6 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
-from itertools import cycle
 from pathlib import Path
 
 import jupytext
@@ -194,28 +193,26 @@ def bars(height: int) -> plt.Figure:
     return figure
 
 
-def shown() -> Iterator[list]:
+def shown() -> list[list]:
     """What cells show: a figure, a wide table, frames, text, a warning, and so on."""
     picture = {"image/png": base64.b64encode(png_of(bars(1))).decode()}
     moving = frames(bars, "height of the second", {"one": 1, "two": 2, "three": 3}, "Two bars, with {}.")
     wide = pd.DataFrame(0.123456789, index=["one", "two"], columns=[f"a column {i}" for i in range(20)])
     plt.close("all")
     new = nbformat.v4.new_output
-    return cycle(
-        [
-            [new("display_data", data=picture, metadata={"image/png": {"alt": "Two bars.", "width": 700}})],
-            [new("stream", text="a long line " * 30), new("stream", name="stderr", text="a warning")],
-            [new("execute_result", data={"text/html": wide._repr_html_()})],
-            [new("display_data", data={"text/html": moving})],
-            [new("execute_result", data={"text/html": wide.style.hide(axis="index").to_html()})],
-        ]
-    )
+    return [
+        [new("display_data", data=picture, metadata={"image/png": {"alt": "Two bars.", "width": 700}})],
+        [new("stream", text="a long line " * 30), new("stream", name="stderr", text="a warning")],
+        [new("execute_result", data={"text/html": wide._repr_html_()})],
+        [new("display_data", data={"text/html": moving})],
+        [new("execute_result", data={"text/html": wide.style.hide(axis="index").to_html()})],
+    ]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The book as a folder of pages: every chapter's and report's text and code, not executed, with outputs of
-    every kind. NSR_BOOK=outputs/laptop looks at pages that were really executed."""
+    """The book as a folder of pages: every chapter's and report's text and code, not executed, and one output of
+    every kind on each page. NSR_BOOK=outputs/laptop looks at pages that were really executed."""
     if executed := os.environ.get("NSR_BOOK"):
         return Path(executed).resolve()
     folder, outputs = tmp_path_factory.mktemp("site") / "tiny", shown()
@@ -223,11 +220,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         metrics = {"status": "ok", "error": "", "scale": "tiny"} | runner.new_record({}, seed=0, seconds=0.0)
         runner.atomic_write(folder / name / "metrics.json", runner.to_json(metrics))
         notebook = jupytext.read(path)
-        for cell in notebook.cells:
-            if cell.cell_type == "code" and not {"parameters", "solution"} & set(
-                cell.metadata.get("tags", [])
-            ):
-                cell.outputs = next(outputs)
+        silent = {"parameters", "solution"}
+        speaking = [
+            cell
+            for cell in notebook.cells
+            if cell.cell_type == "code" and not silent & set(cell.metadata.get("tags", []))
+        ]
+        assert len(speaking) >= len(outputs), name
+        for cell, output in zip(speaking, outputs):
+            cell.outputs = output
         jupytext.write(notebook, folder / name / f"{name}.ipynb")
         pages.write_page(folder / name, path, metrics)
     binding.bind(folder, list(runner.the_book().values()))

@@ -30,7 +30,7 @@ from nsr.network.batches import Background, Prompts, Stream, draw_prompt, make_d
 from nsr.network.checkpoints import CheckpointError
 from nsr.network.devices import Learner, Objective, Place
 from nsr.network.model import Config, Network
-from nsr.network.optimisers import Muon, learning_rate, make_optimisers, orthogonalise
+from nsr.network.optimisers import AdamW, Muon, learning_rate, make_optimisers, orthogonalise
 from nsr.network.recipes import SettingsError, make_settings, read_settings
 from nsr.network.shown import Seen, Shown, sequence_hash
 from nsr.search.decoding import Complete, Job, complete
@@ -319,13 +319,23 @@ def test_muon_treats_stacked_maps_as_separate_matrices():
 def test_optimisers_share_out_all_parameters():
     network = Network(Config(vocabulary=20, width=16, heads=2))
     for kind in ("muon", "adamw"):
-        groups = [
-            p
-            for optimiser in make_optimisers(network, kind, 1e-3)
-            for group in optimiser.param_groups
-            for p in group["params"]
-        ]
+        groups = [p for optimiser in make_optimisers(network, kind, 1e-3) for p in optimiser.parameters]
         assert sorted(map(id, groups)) == sorted(map(id, network.parameters()))
+
+
+def test_adamw_moves_parameters_as_torch_does_and_leaves_those_without_a_gradient():
+    torch.manual_seed(0)
+    ours, theirs = ([torch.nn.Parameter(torch.ones(3, n)) for n in (1, 2, 4)] for _ in range(2))
+    one = AdamW(ours, lr=0.1, beta2=0.99, weight_decay=0.02)
+    other = torch.optim.AdamW(theirs, lr=0.1, betas=(0.9, 0.99), weight_decay=0.02, fused=True)
+    for step in range(5):
+        for a, b in zip(ours[step % 2 :], theirs[step % 2 :]):
+            a.grad = torch.randn_like(a)
+            b.grad = a.grad.clone()
+        for optimiser in (one, other):
+            optimiser.step()
+            optimiser.zero_grad()
+    assert all(torch.equal(a, b) for a, b in zip(ours, theirs))
 
 
 def test_schedules():
