@@ -44,7 +44,7 @@ SLOW = (
     "test_checkpoints",
 )
 # a test of these waits for no other of its file
-SPREAD = ("test_notebooks", "test_sweeps", "test_faults", "test_training", "test_tiny_networks")
+SPREAD = ("test_sweeps", "test_faults", "test_training", "test_tiny_networks")
 
 # The suite shares its cores with others, so no example is ever failed for being slow; and a failure can be
 # seen again.

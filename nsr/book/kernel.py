@@ -21,6 +21,7 @@ from typing import Any
 
 import psutil
 
+from nsr.book import warm_starts
 from nsr.book.leftovers import temporary_folder
 from nsr.book.run_records import OUTPUTS, PACKAGE, ROOT, atomic_write, clock
 
@@ -43,16 +44,17 @@ def execute(
     """
     state = folder / "state"
     state.mkdir(parents=True)
-    start, home = time.monotonic(), temporary_folder(_short_folder())
+    start, home = time.monotonic(), temporary_folder(short_folder())
     # What went wrong is written there, not to the outputs: their disk may be full.
     error, log_file = home / "error.txt", home / "log.txt"
     try:
         job = {"notebook": str(notebook), "folder": str(folder), "parameters": dict(parameters)}
         atomic_write(state / "job.json", json.dumps(job | {"error": str(error)}))
         with open(log_file, "wb") as log:
-            command = [sys.executable, "-m", "nsr.book.kernel", str(state / "job.json")]
+            python = warm_starts.command()
+            command = [*python, "nsr.book.kernel", str(state / "job.json")]
             streams = {"stdin": subprocess.PIPE, "stdout": log, "stderr": log}
-            place = {"env": _environment(home, folder), "cwd": ROOT, "start_new_session": True}
+            place = {"env": _environment(home, folder, python), "cwd": ROOT, "start_new_session": True}
             process = subprocess.Popen(command, **streams, **place)
         try:
             while process.poll() is None:
@@ -95,24 +97,24 @@ def end_tree(pid: int) -> None:
             os.killpg(group, signal.SIGKILL)
 
 
-def _environment(home: Path, folder: Path) -> dict[str, str]:
-    """The environment of the kernel: this Python, this package, this run, and nothing of the reader's own
-    Jupyter settings."""
-    launcher = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+def _environment(home: Path, folder: Path, python: list[str]) -> dict[str, str]:
+    """The environment of the kernel: this Python, started in this way, this package, this run, and nothing of
+    the reader's own Jupyter settings."""
+    launcher = [*python, "ipykernel_launcher", "-f", "{connection_file}"]
     spec = {"argv": launcher, "display_name": "Python 3", "language": "python"}
     atomic_write(home / "kernels" / "python3" / "kernel.json", json.dumps(spec))
     search = [str(PACKAGE.parent), os.environ.get("PYTHONPATH", "")]
-    python = {"PYTHONPATH": os.pathsep.join(filter(None, search)), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
+    paths = {"PYTHONPATH": os.pathsep.join(filter(None, search)), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
     ours = {"NSR_ROOT": str(ROOT), "NSR_OUTPUTS": str(OUTPUTS), "NSR_RUN": str(folder)}
     jupyter = {
         "JUPYTER_PATH": str(home),
         "JUPYTER_RUNTIME_DIR": str(home),
         "IPYTHONDIR": str(home / "ipython"),
     }
-    return os.environ | python | ours | jupyter
+    return os.environ | paths | ours | jupyter
 
 
-def _short_folder() -> str:
+def short_folder() -> str:
     usual = tempfile.gettempdir()
     return usual if len(usual) <= LONGEST_SOCKET_FOLDER else "/tmp"
 

@@ -48,6 +48,7 @@ from nsr.book.run_records import (
     to_json,
 )
 from nsr.book.spelling import refuse_unknown, shown
+from nsr.book.warm_starts import THREADS
 
 SCALES = ("tiny", "laptop", "paper")
 LIMITS: dict[str, float | None] = {"tiny": 180, "laptop": 3600, "paper": None}  # seconds per notebook
@@ -56,7 +57,6 @@ MEASURE = "A00_measure"  # the notebook that measures a table
 PARAMS = ROOT / "params"
 # A run depends on these in outputs/reference without reading them by `read_table`.
 WEIGHTS = (".safetensors", ".npz")
-THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMBA")]
 KINDS = {"int": int, "float": float, "str": str, "bool": bool}
 
 
