@@ -14,7 +14,7 @@ import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -63,9 +63,11 @@ from nsr.search import plain_forms
 from nsr.search.allowance import NAMES, Allowance
 from nsr.search.combinations import combination
 from nsr.search.deadline import Deadline
+from nsr.search.dimensions import Dimensions
 from nsr.search.engine import INTERRUPTED, Budget, Strategy
 from nsr.search.model_selection import by_length, description_length, pareto, price_of_a_constant, promising
 from nsr.search.oracle import NOISE, Candidate, Oracle
+from nsr.search.physical_units import unit_text
 from nsr.search.product_forms import product_forms
 from nsr.search.pruning import plainer, pruned
 from nsr.search.separation import separated_forms
@@ -97,7 +99,7 @@ SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
 
 
 # attributes of a fitted estimator that `to_json` writes besides the formulas
-_KEPT = "columns_ symbols_ _indices y_mean_ weights_ search_time_ stopped_ beyond_ half_widths_ nice_ n_features_in_".split()
+_KEPT = "columns_ symbols_ _indices y_mean_ weights_ search_time_ stopped_ beyond_ half_widths_ nice_ constant_units_ n_features_in_".split()
 
 
 class NSRegressor(RegressorMixin, BaseEstimator):
@@ -127,6 +129,11 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     forbid        operators that no answer may use, such as "tan" or "asin". The local search tries nothing with
                   them; what other strategies find with them is left out
     must_use      columns, by name or number, that the answer has to have
+    X_units       the units of the columns, in their order or by name, such as {"mass": "kg", "way": "km"}; one
+                  that is missing or None may be any. "1" is a number without a unit
+    y_units       the unit of y. A formula whose units cannot be right is no answer: constants may carry any unit,
+                  so "c*length + d*time" can be, but neither "sin(length)" nor "length + time"
+                  (nsr.search.dimensions); `constant_units_` then has the units of the answer's constants
     max_time      seconds for the whole fit, four fifths of them for the search; None: until the strategy ends
                   by itself. What has to be compiled at the first use on a machine is not counted
     random_state  a number makes the fit repeatable (as long as max_time is not what ends it)
@@ -168,6 +175,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         operators: Sequence[str] | None = None,
         forbid: Sequence[str] = (),
         must_use: Sequence = (),
+        X_units: Mapping[str, str | None] | Sequence[str | None] | None = None,
+        y_units: str | None = None,
         max_time: float | None = 30.0,
         random_state: Any = None,
         verbose: bool = False,
@@ -184,6 +193,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self.operators = operators
         self.forbid = forbid
         self.must_use = must_use
+        self.X_units = X_units
+        self.y_units = y_units
         self.max_time = max_time
         self.random_state = random_state
         self.verbose = verbose
@@ -225,13 +236,15 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self.y_mean_ = float(y.mean() if weights is None else np.average(y, weights=weights))
         X = np.ascontiguousarray(X[:, chosen])
         given = [read_formula(text, self.symbols_) for text in self.start]
-        allowance = Allowance.of(self.operators, self.forbid, (VARIABLES[chosen.index(j)] for j in needed))
+        used = (VARIABLES[chosen.index(j)] for j in needed)
+        dimensions = Dimensions.read(self.X_units, self.y_units, names, chosen)
+        allowance = Allowance.of(self.operators, self.forbid, used, dimensions)
         started = time.perf_counter()
         candidates, stopped = self._search(X, y, weights, strategy, trained, seed, deadline, given, allowance)
         self.search_time_ = time.perf_counter() - started
         if not candidates:
             raise ValueError(
-                "No formula was found that keeps to operators, forbid and must_use. Allow more, or give it more time."
+                "No formula was found that keeps to operators, forbid, must_use and units. Allow more, or give it more time."
             )
         try:
             self._tabulate(candidates, X, y, trained, deadline, weights, allowance)
@@ -329,7 +342,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         if room < X.shape[1]:  # the network cannot see all columns
             problem = whole.part(n_columns=room)
         plain = deadline.unless_interrupted(
-            lambda: [*_fitted_here(given, own), *_plain_forms(own, problem, units, deadline)], []
+            lambda: [*_fitted_here(given, own), *_plain_forms(own, problem, units, deadline, allowance)], []
         )
         plain = [one for one in plain if allowance.admits(one.prefix)]
         yardsticks = Oracle(whole).verify([("C",), _line(X.shape[1])], note="yardstick")
@@ -360,7 +373,11 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             deadline=deadline,
         )
         ticker.end()
-        listed = [c for c in result.candidates if allowance.admits(c.prefix)]
+        # of a column in other units than the user's, the unit is not the user's, either
+        there = (
+            (lambda c: units.back(c.prefix, c.constants)[0]) if allowance.dimensions else (lambda c: c.prefix)
+        )
+        listed = [c for c in result.candidates if c.valid and allowance.admits(there(c))]
         listed = promising(listed, LISTED, len(own.y), problem.floor)
         oracle, shortest = Oracle(problem), by_length(listed, len(own.y), problem.floor)[:PLAINER]
         shorter = deadline.unless_interrupted(lambda: [plainer(c, oracle, deadline) for c in shortest], [])
@@ -448,6 +465,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             rows[0]["equation"] = self._named(to_infix(prefix, constants or None, digits=digits))
             wide[[bool(name) for name in self.nice_]] = 0.0
         self.half_widths_ = wide.tolist()
+        units = [] if allowance.dimensions is None else allowance.dimensions.of_constants(prefix)
+        self.constant_units_ = ["" if unit is None else unit_text(unit) for unit in units]
         self._list(rows)
 
     def _plain_or_combined(
@@ -465,7 +484,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         if left > UNEXPLAINED:
             best = max(rows, key=lambda r: r["r2"] if r["constants"] <= len(y) // 20 else -np.inf)
             formulas = [first["formula"], *([best["formula"]] if best is not first else [])]
-            found = combination(X[part], y[part], share, formulas, allowance.forbidden)
+            admits = allowance.admits_part if allowance.dimensions else None
+            found = combination(X[part], y[part], share, formulas, allowance.forbidden, admits)
             if found and found.predicts_better and allowance.admits(found.formula[0]):
                 return same.back(*found.formula), "combination"
         # where a few rows decide R², it does not tell which formula fits as well
@@ -672,18 +692,28 @@ def _printable(formula: Valued) -> tuple[Prefix, tuple[float, ...] | None]:
     return prefix, constants if constants and np.isfinite(constants).all() else None
 
 
-def _plain_forms(own: Problem, problem: Problem, units: Units, deadline: Deadline) -> list[Found]:
+def _plain_forms(
+    own: Problem, problem: Problem, units: Units, deadline: Deadline, allowance: Allowance = Allowance()
+) -> list[Found]:
     """The best plain forms: in the user's units, and if none of them is exact, with inner constants in those
     of the search."""
     found: list[Found] = []
     same = Units.same(own.n_variables)
-    for given, measured_in, forms in (
-        (own, same, product_forms),
-        (own, same, plain_forms.linear_forms),
-        (own, same, lambda *bag: separated_forms(own.X, own.y, own.weights, deadline)),
-        (problem, units, plain_forms.curved_forms),
+    limited = allowance.dimensions is not None
+    admits = allowance.admits_part if limited else None
+
+    def admitted(forms: list[Valued]) -> list[Valued]:
+        return [form for form in forms if allowance.admits(form[0])] if limited else forms
+
+    for i, (given, measured_in, forms) in enumerate(
+        (
+            (own, same, lambda *bag: admitted(product_forms(*bag))),
+            (own, same, lambda *bag: admitted(plain_forms.linear_forms(*bag, admits))),
+            (own, same, lambda *bag: admitted(separated_forms(own.X, own.y, own.weights, deadline))),
+            (problem, units, plain_forms.curved_forms),
+        )
     ):
-        if forms in (product_forms, plain_forms.linear_forms) or not _exact(found, own):
+        if i < 2 or not _exact(found, own):
             fitted = plain_forms.fitted(given, forms, deadline)
             # of two forms that say the same the later one is kept: a sum is easier to read than a product
             found = [*(Found(c, *measured_in.back(c.prefix, c.constants)) for c in fitted), *found]

@@ -1,4 +1,4 @@
-"""An allowance: which formulas may be answers, by their operators and by the columns they use."""
+"""An allowance: which formulas may be answers, by their operators, the columns they use, and units."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nsr.formulas.expressions import ARITY, FULL, Prefix, Token
+from nsr.search.dimensions import Dimensions
 
 Tokens = Iterable[Token]
 NAMES = FULL.operators
@@ -20,21 +21,37 @@ def _with_same(operators: Tokens) -> set[Token]:
 
 @dataclass(frozen=True)
 class Allowance:
-    """No answer has a forbidden operator, and each has every needed variable."""
+    """No answer has a forbidden operator, each has every needed variable and can have the unit of y."""
 
     forbidden: frozenset[Token] = frozenset()
     needed: frozenset[Token] = frozenset()
+    dimensions: Dimensions | None = None
 
     @classmethod
-    def of(cls, operators: Tokens | None = None, forbid: Tokens = (), needed: Tokens = ()) -> Allowance:
+    def of(
+        cls,
+        operators: Tokens | None = None,
+        forbid: Tokens = (),
+        needed: Tokens = (),
+        dimensions: Dimensions | None = None,
+    ) -> Allowance:
         """From the only operators that may occur (None: all of them), or those that may not.
 
         >>> Allowance.of(["add", "mul"]).admits(("sub", "x1", "x2")), Allowance.of(["add", "mul"]).admits(("sin", "x1"))
         (True, False)
         """
         allowed = set(ARITY) if operators is None else _with_same(operators)
-        return cls(frozenset(set(ARITY) - allowed | _with_same(forbid)), frozenset(needed))
+        return cls(frozenset(set(ARITY) - allowed | _with_same(forbid)), frozenset(needed), dimensions)
 
     def admits(self, prefix: Prefix) -> bool:
+        """Whether the formula, in the user's units, may be an answer."""
         tokens = set(prefix)
-        return not tokens & self.forbidden and tokens >= self.needed
+        if tokens & self.forbidden or not tokens >= self.needed:
+            return False
+        return self.dimensions is None or self.dimensions.admits(prefix)
+
+    def admits_part(self, prefix: Prefix) -> bool:
+        """Whether the formula may stand inside an answer."""
+        return not set(prefix) & self.forbidden and (
+            self.dimensions is None or self.dimensions.admits_part(prefix)
+        )
