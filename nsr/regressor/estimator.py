@@ -67,6 +67,8 @@ from nsr.search.dimensions import Dimensions
 from nsr.search.engine import INTERRUPTED, Budget, Strategy
 from nsr.search.model_selection import by_length, description_length, pareto, price_of_a_constant, promising
 from nsr.search.oracle import NOISE, Candidate, Oracle
+from nsr.search.outer import Outer
+from nsr.search.part_forms import part_forms
 from nsr.search.physical_units import unit_text
 from nsr.search.product_forms import product_forms
 from nsr.search.pruning import plainer, pruned
@@ -134,6 +136,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     y_units       the unit of y. A formula whose units cannot be right is no answer: constants may carry any unit,
                   so "c*length + d*time" can be, but neither "sin(length)" nor "length + time"
                   (nsr.search.dimensions); `constant_units_` then has the units of the answer's constants
+    outer         the outer form of the formula, in the names of the columns and of unknown functions: "f(a) + g(b)",
+                  "f(a, b)*g(c)", "exp(f(a, b))/c". Unknown functions are joined by + and -, or by * and /, and
+                  what is known stands around all of them (nsr.search.outer); each is searched alone, too
     max_time      seconds for the whole fit, four fifths of them for the search; None: until the strategy ends
                   by itself. What has to be compiled at the first use on a machine is not counted
     random_state  a number makes the fit repeatable (as long as max_time is not what ends it)
@@ -177,6 +182,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         must_use: Sequence = (),
         X_units: Mapping[str, str | None] | Sequence[str | None] | None = None,
         y_units: str | None = None,
+        outer: str | None = None,
         max_time: float | None = 30.0,
         random_state: Any = None,
         verbose: bool = False,
@@ -195,6 +201,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self.must_use = must_use
         self.X_units = X_units
         self.y_units = y_units
+        self.outer = outer
         self.max_time = max_time
         self.random_state = random_state
         self.verbose = verbose
@@ -228,23 +235,30 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         most = len(VARIABLES) - (weights is not None)
         room = min(trained.vocabulary.n_variables, most)
         needed = _numbers_of(self.must_use, names, "must_use")
-        chosen = self._chosen(X, y, weights, names, needed, room, most, seed)
-        self.columns_ = [names[j] for j in chosen]
         symbols = symbols_for(names)
+        outer = None if self.outer is None else Outer.read(self.outer, symbols)
+        if outer is None:
+            chosen = self._chosen(X, y, weights, names, needed, room, most, seed)
+        else:
+            chosen = self._chosen_by(outer, names, needed, most)
+        self.columns_ = [names[j] for j in chosen]
         self.symbols_ = [symbols[j] for j in chosen]
         self._indices, self.weights_ = chosen, trained.name
         self.y_mean_ = float(y.mean() if weights is None else np.average(y, weights=weights))
         X = np.ascontiguousarray(X[:, chosen])
         given = [read_formula(text, self.symbols_) for text in self.start]
-        used = (VARIABLES[chosen.index(j)] for j in needed)
+        used = (VARIABLES[chosen.index(j)] for j in needed if outer is None or j in outer.core)
         dimensions = Dimensions.read(self.X_units, self.y_units, names, chosen)
-        allowance = Allowance.of(self.operators, self.forbid, used, dimensions)
+        allowance = Allowance.of(self.operators, self.forbid, used, dimensions, outer)
         started = time.perf_counter()
-        candidates, stopped = self._search(X, y, weights, strategy, trained, seed, deadline, given, allowance)
+        rows = (X, y, weights) if outer is None else outer.goal(X, y, weights)
+        candidates, stopped = self._search(*rows, strategy, trained, seed, deadline, given, allowance)
+        if outer is not None and not outer.bare:
+            candidates = _around(outer, candidates, X, y, weights)
         self.search_time_ = time.perf_counter() - started
         if not candidates:
             raise ValueError(
-                "No formula was found that keeps to operators, forbid, must_use and units. Allow more, or give it more time."
+                "No formula was found that keeps to operators, forbid, must_use, units and outer. Allow more, or give it more time."
             )
         try:
             self._tabulate(candidates, X, y, trained, deadline, weights, allowance)
@@ -320,6 +334,25 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         order = np.argsort(-importance, kind="stable").tolist()
         return sorted(order[:room]) + sorted(order[room:most])
 
+    def _chosen_by(self, outer: Outer, names: list[str], needed: list[int], most: int) -> list[int]:
+        """The columns of an outer form, those in unknown functions first."""
+        chosen = [*outer.core, *outer.known]
+        given = chosen if isinstance(self.columns, str) else _numbers_of(self.columns, names, "columns")
+        for option, missing in (
+            ("must_use", set(needed) - set(chosen)),
+            ("columns", set(chosen) - set(given)),
+        ):
+            if missing:
+                which = "is not in outer" if option == "must_use" else "is in outer, but not one of columns"
+                raise ValueError(f"{option}: the column {names[min(missing)]!r} {which}.")
+        if not outer.bare and len(self.start):
+            raise ValueError("start: with a known function in outer, no formula can be given.")
+        if len(chosen) > most:
+            raise ValueError(
+                f"outer: it has {len(chosen)} columns; with weights at most {most} are possible."
+            )
+        return chosen
+
     def _search(
         self,
         X: np.ndarray,
@@ -353,7 +386,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         if isinstance(strategy, LocalSearch):
             first = dict.fromkeys(template_of(one.candidate.prefix) for one in plain)
             forbidden = (*strategy.forbid, *sorted(allowance.forbidden))
-            strategy = replace(strategy, first=(*strategy.first, *first), forbid=forbidden)
+            strategy = replace(
+                strategy, first=(*strategy.first, *first), forbid=forbidden, outer=allowance.outer
+            )
         budget = (
             None if self.max_time is None else self._budget(seconds=max(1e-9, SEARCH_SHARE * deadline.left))
         )
@@ -375,7 +410,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         ticker.end()
         # of a column in other units than the user's, the unit is not the user's, either
         there = (
-            (lambda c: units.back(c.prefix, c.constants)[0]) if allowance.dimensions else (lambda c: c.prefix)
+            (lambda c: units.back(c.prefix, c.constants)[0])
+            if allowance.of_structure
+            else (lambda c: c.prefix)
         )
         listed = [c for c in result.candidates if c.valid and allowance.admits(there(c))]
         listed = promising(listed, LISTED, len(own.y), problem.floor)
@@ -479,12 +516,14 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     ) -> tuple[Valued, str] | None:
         """What to answer instead of the shortest description, and where that comes from: a plain formula, if the
         constants are enormous or cancel; where no formula explains the table, a combination of several."""
+        if allowance.outer is not None and not allowance.outer.bare:
+            return None
         first, same, part = rows[0], Units.same(X.shape[1]), sample_of(X, y, COMBINED, 0)
         left, share = 1.0 - first["r2"], None if weights is None else weights[part]
         if left > UNEXPLAINED:
             best = max(rows, key=lambda r: r["r2"] if r["constants"] <= len(y) // 20 else -np.inf)
             formulas = [first["formula"], *([best["formula"]] if best is not first else [])]
-            admits = allowance.admits_part if allowance.dimensions else None
+            admits = allowance.admits_part if allowance.of_structure else None
             found = combination(X[part], y[part], share, formulas, allowance.forbidden, admits)
             if found and found.predicts_better and allowance.admits(found.formula[0]):
                 return same.back(*found.formula), "combination"
@@ -699,12 +738,18 @@ def _plain_forms(
     of the search."""
     found: list[Found] = []
     same = Units.same(own.n_variables)
-    limited = allowance.dimensions is not None
+    limited, outer = allowance.of_structure, allowance.outer
     admits = allowance.admits_part if limited else None
 
     def admitted(forms: list[Valued]) -> list[Valued]:
         return [form for form in forms if allowance.admits(form[0])] if limited else forms
 
+    if outer is not None and outer.joins:
+        parts = part_forms(own, outer.groups, "mul" in outer.joins, deadline)
+        found += [
+            Found(c, *same.back(c.prefix, c.constants))
+            for c in plain_forms.fitted(own, lambda *bag: admitted(parts), deadline)
+        ]
     for i, (given, measured_in, forms) in enumerate(
         (
             (own, same, lambda *bag: admitted(product_forms(*bag))),
@@ -718,6 +763,27 @@ def _plain_forms(
             # of two forms that say the same the later one is kept: a sum is easier to read than a product
             found = [*(Found(c, *measured_in.back(c.prefix, c.constants)) for c in fitted), *found]
     return found
+
+
+def _around(
+    outer: Outer, found: list[Found], X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+) -> list[Found]:
+    """Whole formulas from their cores, fitted to y once more, but for those with numbers of the user's in them."""
+    rows, whole = sample_of(X, y, SAMPLE, 0), [outer.around((one.prefix, one.constants)) for one in found]
+    table = Problem(
+        X[rows], y[rows], floor=rounding_floor(y), weights=None if weights is None else weights[rows]
+    )
+    oracle, same, around = Oracle(table), Units.same(X.shape[1]), []
+    for one, (prefix, constants) in zip(found, whole):
+        r2 = r2_score(table.y, evaluate(prefix, table.X, constants), table.weights)
+        best, note = Candidate(prefix, constants, r2), one.candidate.note
+        if constants and not (outer.before[1] or outer.after[1]) and 1.0 - r2 > NOISE:
+            again = oracle.verify([prefix], initial=(constants,), starts=0)[0]
+            best = again if again.valid and again.r2 > r2 else best
+        if best.valid:
+            best = replace(best, note=note)
+            around.append(Found(best, *same.back(best.prefix, best.constants)))
+    return around
 
 
 def _exact(found: list[Found], own: Problem) -> bool:

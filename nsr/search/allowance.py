@@ -1,4 +1,5 @@
-"""An allowance: which formulas may be answers, by their operators, the columns they use, and units."""
+"""An allowance: which formulas may be answers, by their operators, the columns they use, units, and an
+outer form."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 
 from nsr.formulas.expressions import ARITY, FULL, Prefix, Token
 from nsr.search.dimensions import Dimensions
+from nsr.search.outer import Outer
 
 Tokens = Iterable[Token]
 NAMES = FULL.operators
@@ -21,11 +23,13 @@ def _with_same(operators: Tokens) -> set[Token]:
 
 @dataclass(frozen=True)
 class Allowance:
-    """No answer has a forbidden operator, each has every needed variable and can have the unit of y."""
+    """No answer has a forbidden operator, each has every needed variable and can have the unit of y. With an outer form, what is asked about is its
+    core."""
 
     forbidden: frozenset[Token] = frozenset()
     needed: frozenset[Token] = frozenset()
     dimensions: Dimensions | None = None
+    outer: Outer | None = None
 
     @classmethod
     def of(
@@ -34,6 +38,7 @@ class Allowance:
         forbid: Tokens = (),
         needed: Tokens = (),
         dimensions: Dimensions | None = None,
+        outer: Outer | None = None,
     ) -> Allowance:
         """From the only operators that may occur (None: all of them), or those that may not.
 
@@ -41,17 +46,26 @@ class Allowance:
         (True, False)
         """
         allowed = set(ARITY) if operators is None else _with_same(operators)
-        return cls(frozenset(set(ARITY) - allowed | _with_same(forbid)), frozenset(needed), dimensions)
+        return cls(frozenset(set(ARITY) - allowed | _with_same(forbid)), frozenset(needed), dimensions, outer)
 
     def admits(self, prefix: Prefix) -> bool:
         """Whether the formula, in the user's units, may be an answer."""
         tokens = set(prefix)
         if tokens & self.forbidden or not tokens >= self.needed:
             return False
+        if self.outer is not None:
+            if not self.outer.admits(prefix):
+                return False
+            prefix = self.outer.around((prefix, ()))[0]
         return self.dimensions is None or self.dimensions.admits(prefix)
 
     def admits_part(self, prefix: Prefix) -> bool:
         """Whether the formula may stand inside an answer."""
-        return not set(prefix) & self.forbidden and (
-            self.dimensions is None or self.dimensions.admits_part(prefix)
-        )
+        if set(prefix) & self.forbidden or self.outer is not None and not self.outer.admits(prefix):
+            return False
+        return self.dimensions is None or self.dimensions.admits_part(prefix)
+
+    @property
+    def of_structure(self) -> bool:
+        """Whether it says more than which operators and columns."""
+        return self.dimensions is not None or self.outer is not None
