@@ -377,12 +377,12 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         plain = deadline.unless_interrupted(
             lambda: [*_fitted_here(given, own), *_plain_forms(own, problem, units, deadline, allowance)], []
         )
-        plain = [one for one in plain if allowance.admits(one.prefix)]
+        plain = _allowed(plain, allowance)
         yardsticks = Oracle(whole).verify([("C",), _line(X.shape[1])], note="yardstick")
         exact = _exact(plain, own)
         if exact or deadline.interrupted:
             found = [Found(c, *units.back(c.prefix, c.constants)) for c in yardsticks]
-            return [*(one for one in found if allowance.admits(one.prefix)), *plain], EXACT if exact else ""
+            return [*_allowed(found, allowance), *plain], EXACT if exact else ""
         if isinstance(strategy, LocalSearch):
             first = dict.fromkeys(template_of(one.candidate.prefix) for one in plain)
             forbidden = (*strategy.forbid, *sorted(allowance.forbidden))
@@ -408,13 +408,12 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             deadline=deadline,
         )
         ticker.end()
-        # of a column in other units than the user's, the unit is not the user's, either
-        there = (
-            (lambda c: units.back(c.prefix, c.constants)[0])
-            if allowance.of_structure
-            else (lambda c: c.prefix)
-        )
-        listed = [c for c in result.candidates if c.valid and allowance.admits(there(c))]
+        bare = allowance.without_units  # a column may be in other units here than the user's
+        if allowance.outer is None:
+            listed = [c for c in result.candidates if bare.admits(c.prefix)]
+        else:
+            valid = [c for c in result.candidates if c.valid]
+            listed = [c for c in valid if bare.admits(units.back(c.prefix, c.constants)[0])]
         listed = promising(listed, LISTED, len(own.y), problem.floor)
         oracle, shortest = Oracle(problem), by_length(listed, len(own.y), problem.floor)[:PLAINER]
         shorter = deadline.unless_interrupted(lambda: [plainer(c, oracle, deadline) for c in shortest], [])
@@ -422,7 +421,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         found = [Found(c, *units.back(c.prefix, c.constants)) for c in candidates]
         shorter = deadline.unless_interrupted(lambda: _in_own_units(units, candidates, own, deadline), [])
         found += [Found(c, c.prefix, c.constants) for c in shorter]
-        return [*plain, *(one for one in found if allowance.admits(one.prefix))], result.stopped
+        return [*plain, *_allowed(found, allowance)], result.stopped
 
     def _tabulate(
         self,
@@ -687,6 +686,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         given = self.get_params(deep=False)
         given["strategy"] = getattr(self.strategy, "name", self.strategy)
         given |= {name: list(given[name]) for name in ("start", "forbid", "must_use")}
+        if self.X_units is not None:
+            given["X_units"] = (dict if isinstance(self.X_units, Mapping) else list)(self.X_units)
         given["operators"] = None if self.operators is None else list(self.operators)
         given["columns"] = self.columns if isinstance(self.columns, str) else list(self.columns)
         given["random_state"] = self.random_state if isinstance(self.random_state, int) else None
@@ -742,7 +743,7 @@ def _plain_forms(
     admits = allowance.admits_part if limited else None
 
     def admitted(forms: list[Valued]) -> list[Valued]:
-        return [form for form in forms if allowance.admits(form[0])] if limited else forms
+        return [form for form in forms if allowance.without_units.admits(form[0])] if limited else forms
 
     if outer is not None and outer.joins:
         parts = part_forms(own, outer.groups, "mul" in outer.joins, deadline)
@@ -758,11 +759,22 @@ def _plain_forms(
             (problem, units, plain_forms.curved_forms),
         )
     ):
-        if i < 2 or not _exact(found, own):
+        if i < 2 and outer is None or not _exact(found, own):
             fitted = plain_forms.fitted(given, forms, deadline)
             # of two forms that say the same the later one is kept: a sum is easier to read than a product
             found = [*(Found(c, *measured_in.back(c.prefix, c.constants)) for c in fitted), *found]
     return found
+
+
+def _allowed(found: list[Found], allowance: Allowance) -> list[Found]:
+    """Those that may be answers, some of them with factors 1 that carry a unit."""
+    allowed = []
+    for one in found:
+        formula = allowance.made_right((one.prefix, one.constants))
+        if formula is not None and formula[0] != one.prefix:
+            one = Found(replace(one.candidate, prefix=formula[0], constants=formula[1]), *formula)
+        allowed += [one] if formula is not None else []
+    return allowed
 
 
 def _around(

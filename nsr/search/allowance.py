@@ -4,10 +4,10 @@ outer form."""
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from nsr.formulas.expressions import ARITY, FULL, Prefix, Token
-from nsr.search.dimensions import Dimensions
+from nsr.formulas.expressions import ARITY, FULL, Prefix, Token, Valued
+from nsr.search.dimensions import Dimensions, with_units
 from nsr.search.outer import Outer
 
 Tokens = Iterable[Token]
@@ -58,6 +58,17 @@ class Allowance:
                 return False
             prefix = self.outer.around((prefix, ()))[0]
         return self.dimensions is None or self.dimensions.admits(prefix)
+
+    def made_right(self, formula: Valued) -> Valued | None:
+        """A formula that may be an answer, if need be with factors 1 that carry a unit; None if it cannot be one."""
+        if self.dimensions is None or self.admits(formula[0]):
+            return formula if self.admits(formula[0]) else None
+        possible = "mul" not in self.forbidden and self.without_units.admits(formula[0])
+        return with_units(formula, self.admits) if possible else None
+
+    @property
+    def without_units(self) -> Allowance:
+        return replace(self, dimensions=None)
 
     def admits_part(self, prefix: Prefix) -> bool:
         """Whether the formula may stand inside an answer."""

@@ -9,23 +9,35 @@ unit does:
     log(x) − log(y)      is log(x/y)
 
 So c1·x1 + c2·x2 is always possible, sin(c·x1), too; sin(x1) with x1 in metres is not, nor x1 + x2 in metres and
-seconds. The exponents of the constants' units are the unknowns of a linear system, which is solved with fractions.
+seconds. A factor of 1 that
+carries a unit is written down, x1 + 1·x2, and costs as much as every constant. The exponents of the constants' units are the unknowns of a linear system, which is solved with fractions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
 from nsr.book.spelling import refuse_unknown, shown
-from nsr.formulas.expressions import ARITY, CONSTANT, EXPONENT, VARIABLES, Prefix, check, constants_at, spans
+from nsr.formulas.expressions import (
+    ARITY,
+    CONSTANT,
+    EXPONENT,
+    VARIABLES,
+    Prefix,
+    Valued,
+    check,
+    constants_at,
+    spans,
+)
 from nsr.search.physical_units import Unit, UnitError, read_unit, times
 
 # Exponents of base units, and of the unknown units of constants (numbers from 0 on), of columns and of y (names).
 Powers = dict[str | int, Fraction]
 _GOAL = "y"  # of an unknown unit
+MOST_FACTORS = 12  # that are tried in a formula
 
 
 @dataclass(frozen=True)
@@ -58,7 +70,7 @@ class Dimensions:
         """
         if X_units is None and y_units is None:
             return None
-        if isinstance(X_units, str):
+        if X_units is not None and (isinstance(X_units, str) or not isinstance(X_units, Iterable)):
             raise ValueError(
                 f"X_units is {shown(X_units)}; give a list with the unit of each column, or a dict."
             )
@@ -170,6 +182,34 @@ def _equal(one: Powers, other: Powers, solved: dict[str | int, Powers]) -> None:
         solved[unknown] = times({}, left, Fraction(-1) / n)
     elif left:
         raise _Impossible
+
+
+def with_units(formula: Valued, admits: Callable[[Prefix], bool]) -> Valued | None:
+    """The formula with the fewest factors 1 that make it admitted, because they carry a unit: x1 + 1·x2.
+
+    >>> with_units((("add", "x1", "mul", "C", "x2"), (3.0,)), lambda prefix: prefix[:2] == ("mul", "C"))
+    (('mul', 'C', 'add', 'x1', 'mul', 'C', 'x2'), (1.0, 3.0))
+    """
+    places = sorted({0, *(i for i, token in enumerate(formula[0]) if token in VARIABLES)})
+
+    def written(kept: list[int]) -> Valued:
+        tokens: list[str] = []
+        constants, given = [], iter(formula[1])
+        for i, token in enumerate(formula[0]):
+            if i in kept:
+                tokens += ["mul", CONSTANT]
+                constants.append(1.0)
+            tokens.append(token)
+            constants += [next(given)] if token == CONSTANT else []
+        return tuple(tokens), tuple(constants)
+
+    kept = places
+    if len(places) > MOST_FACTORS or not admits(written(kept)[0]):
+        return None
+    for place in places:
+        fewer = [i for i in kept if i != place]
+        kept = fewer if admits(written(fewer)[0]) else kept
+    return written(kept)
 
 
 def taken_up(prefix: Prefix) -> set[int]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,12 +22,13 @@ from nsr.numbers.evaluation import evaluate
 from nsr.numbers.weighting import roots
 from nsr.search.deadline import Deadline
 from nsr.search.model_selection import by_length
-from nsr.search.oracle import Candidate
-from nsr.search.plain_forms import curved_forms, exponents_of, fitted, linear_forms
+from nsr.search.oracle import Candidate, Oracle
+from nsr.search.plain_forms import STARTS, curved_forms, exponents_of, linear_forms
 
 MONOMIALS = {1: 11, 2: 28, 3: 35}  # of a polynomial in so many columns, at most
 ROWS_EACH = 3  # rows for each monomial, at least
 ROUNDS = 2  # of searching every function
+ROWS = 200  # that a function is searched in
 KEPT = 3  # forms of each function that are put together
 
 
@@ -52,6 +53,7 @@ def part_forms(
     if product:
         parts = [np.exp(part) for part in parts]
     found: list[list[Candidate]] = [[] for _ in groups]
+    rows = np.linspace(0, len(y) - 1, min(ROWS, len(y))).astype(int)
     for _, i in itertools.product(range(ROUNDS), range(len(groups))):
         if deadline.passed:
             break
@@ -65,7 +67,7 @@ def part_forms(
         if not np.isfinite(h).all() or np.ptp(h) == 0 or len(columns[i]) == len(VARIABLES):
             continue
         table = Problem(own, h, "part", floor=problem.floor, weights=weights)
-        best = by_length(_forms(table, deadline), len(y), problem.floor)
+        best = _forms(table.part(rows), deadline)
         if best:
             values = evaluate(best[0].prefix, own, best[0].constants)
             found[i], parts[i] = best[:KEPT], values if np.isfinite(values).all() else parts[i]
@@ -80,10 +82,16 @@ def part_forms(
     )
 
 
-def _forms(table: Problem, deadline: Deadline) -> Iterator[Candidate]:
-    for forms in (linear_forms, curved_forms):
+def _forms(table: Problem, deadline: Deadline) -> list[Candidate]:
+    """Plain forms fitted to the table, the shortest descriptions first."""
+    oracle, found = Oracle(table), []
+    bag = table.X, table.y, table.weights
+    for forms, starts in ((linear_forms, 0), (curved_forms, STARTS)):
         if not deadline.passed:
-            yield from fitted(table, forms, deadline)
+            valued = forms(*bag)
+            initial = tuple(constants or None for _, constants in valued)
+            found += oracle.verify([p for p, _ in valued], initial=initial, starts=starts, note="plain")
+    return by_length(found, len(table.y), table.floor)
 
 
 def _named(one: Candidate, columns: Sequence[int]) -> Valued:
