@@ -99,11 +99,10 @@ class Outer:
             raise OuterError(f"outer: it has more than {len(VARIABLES)} columns and unknown functions.")
         token = {symbols[j]: VARIABLES[k] for k, j in enumerate((*core, *known))}
         unknown = VARIABLES[len(token) : len(token) + len(functions)]
-        found = iter(unknown)
-        written = _CALL.sub(lambda call: call[0] if call[1] in _KNOWN else f" {next(found)} ", text)
-        written = _NAME.sub(
-            lambda name: name[0] if name[0] in unknown else token.get(name[0], name[0]), written
-        )
+        ends = [0, *(place for call in calls for place in call.span()), len(text)]
+        between = [text[start:end] for start, end in zip(ends[::2], ends[1::2])]
+        between = [_NAME.sub(lambda name: token.get(name[0], name[0]), part) for part in between]
+        written = "".join(f"{part} {name} " for part, name in zip(between, (*unknown, "")))
         try:
             prefix, constants = parse(written)
         except ExpressionError as error:

@@ -140,6 +140,16 @@ def test_outer_forms_that_cannot_be_get_a_sentence(options, message):
         small(**options).fit(X, -X.way)
 
 
+def test_a_report_names_the_units_of_constants_and_the_options():
+    model = small(
+        strategy=Knows("add x1 mul C pow2 x2"), X_units=UNITS, y_units="m", outer="f(way) + g(time)"
+    )
+    model.fit(X, FALL + 0.01 * RNG.standard_normal(80))
+    page = model.report(X, FALL, n=0)._repr_html_()
+    for text in ("<th>unit</th>", "<td>m/s**2</td>", "way: m, time: s, angle: rad", "f(way) + g(time)"):
+        assert text in page
+
+
 def test_units_and_outer_form_go_together():
     y = 2.0 * X.way / X.time * np.cos(X.angle)
     options = {"X_units": UNITS, "y_units": "m/s", "outer": "f(way, time)*g(angle)"}

@@ -99,6 +99,12 @@ def test_the_numbers_in_a_form_keep_their_order():
     assert form.undone(np.array([[1.0, 6.0]]), np.array([15 / (4 * np.log(7) + 30)]))[0] == pytest.approx(7)
 
 
+def test_columns_may_be_named_as_variables_are():
+    form = Outer.read("x1*f(x4)/x3", ["x1", "x2", "x3", "x4"])
+    assert (form.core, form.known) == ((3,), (0, 2))
+    assert form.around((("x1",), ()))[0] == ("div", "mul", "x2", "x1", "x3")
+
+
 def test_rows_that_have_no_core_are_left_out_if_they_are_few():
     form = Outer.read("exp(f(a))", NAMES)
     y = np.exp(X[:, 0])
