@@ -133,9 +133,10 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     must_use      columns, by name or number, that the answer has to have
     X_units       the units of the columns, in their order or by name, such as {"mass": "kg", "way": "km"}; one
                   that is missing or None may be any. "1" is a number without a unit
-    y_units       the unit of y. A formula whose units cannot be right is no answer: constants may carry any unit,
-                  so "c*length + d*time" can be, but neither "sin(length)" nor "length + time"
-                  (nsr.search.dimensions); `constant_units_` then has the units of the answer's constants
+    y_units       the unit of y. A formula whose units cannot be right is no answer. Constants may carry any unit, so
+                  "c*length + d*time" can be right, and "sin(length)" cannot; a factor of 1 that carries a unit
+                  is written down, as in "length + 1*time" (nsr.search.dimensions). `constant_units_` then has the
+                  units of the answer's constants
     outer         the outer form of the formula, in the names of the columns and of unknown functions: "f(a) + g(b)",
                   "f(a, b)*g(c)", "exp(f(a, b))/c". Unknown functions are joined by + and -, or by * and /, and
                   what is known stands around all of them (nsr.search.outer); each is searched alone, too
@@ -254,7 +255,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         rows = (X, y, weights) if outer is None else outer.goal(X, y, weights)
         candidates, stopped = self._search(*rows, strategy, trained, seed, deadline, given, allowance)
         if outer is not None and not outer.bare:
-            candidates = _around(outer, candidates, X, y, weights)
+            candidates = _around(outer, candidates, X, y, weights, dimensions)
         self.search_time_ = time.perf_counter() - started
         if not candidates:
             raise ValueError(
@@ -377,12 +378,12 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         plain = deadline.unless_interrupted(
             lambda: [*_fitted_here(given, own), *_plain_forms(own, problem, units, deadline, allowance)], []
         )
-        plain = _allowed(plain, allowance)
+        plain = _allowed(plain, allowance, deadline)
         yardsticks = Oracle(whole).verify([("C",), _line(X.shape[1])], note="yardstick")
         exact = _exact(plain, own)
         if exact or deadline.interrupted:
             found = [Found(c, *units.back(c.prefix, c.constants)) for c in yardsticks]
-            return [*_allowed(found, allowance), *plain], EXACT if exact else ""
+            return [*_allowed(found, allowance, deadline), *plain], EXACT if exact else ""
         if isinstance(strategy, LocalSearch):
             first = dict.fromkeys(template_of(one.candidate.prefix) for one in plain)
             forbidden = (*strategy.forbid, *sorted(allowance.forbidden))
@@ -421,7 +422,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         found = [Found(c, *units.back(c.prefix, c.constants)) for c in candidates]
         shorter = deadline.unless_interrupted(lambda: _in_own_units(units, candidates, own, deadline), [])
         found += [Found(c, c.prefix, c.constants) for c in shorter]
-        return [*plain, *_allowed(found, allowance)], result.stopped
+        return [*plain, *_allowed(found, allowance, deadline)], result.stopped
 
     def _tabulate(
         self,
@@ -525,13 +526,14 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             admits = allowance.admits_part if allowance.of_structure else None
             found = combination(X[part], y[part], share, formulas, allowance.forbidden, admits)
             if found and found.predicts_better and allowance.admits(found.formula[0]):
-                return same.back(*found.formula), "combination"
+                return allowance.made_right(same.back(*found.formula)) or found.formula, "combination"
         # where a few rows decide R², it does not tell which formula fits as well
         if first["strained"] and not decided_by_few(y, weights):
             table = Problem(X[part], y[part], floor=rounding_floor(y), weights=share)
             plain = undisguised(first["formula"], table, Deadline(GRACE, self._clock))
-            if plain[0] != first["formula"][0] and allowance.admits(plain[0]):
-                return same.back(*plain), "search"
+            tidy = allowance.made_right(same.back(*plain))
+            if plain[0] != first["formula"][0] and allowance.admits(plain[0]) and tidy:
+                return tidy, "search"
         return None
 
     def _list(self, rows: list[dict]) -> None:
@@ -687,7 +689,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         given["strategy"] = getattr(self.strategy, "name", self.strategy)
         given |= {name: list(given[name]) for name in ("start", "forbid", "must_use")}
         if self.X_units is not None:
-            given["X_units"] = (dict if isinstance(self.X_units, Mapping) else list)(self.X_units)
+            by_name = hasattr(self.X_units, "items")
+            given["X_units"] = dict(self.X_units.items()) if by_name else list(self.X_units)
         given["operators"] = None if self.operators is None else list(self.operators)
         given["columns"] = self.columns if isinstance(self.columns, str) else list(self.columns)
         given["random_state"] = self.random_state if isinstance(self.random_state, int) else None
@@ -766,11 +769,13 @@ def _plain_forms(
     return found
 
 
-def _allowed(found: list[Found], allowance: Allowance) -> list[Found]:
-    """Those that may be answers, some of them with factors 1 that carry a unit."""
+def _allowed(found: list[Found], allowance: Allowance, deadline: Deadline) -> list[Found]:
+    """Those that may be answers; as long as there is time, some of them with factors 1 that carry a unit."""
     allowed = []
     for one in found:
-        formula = allowance.made_right((one.prefix, one.constants))
+        formula: Valued | None = one.prefix, one.constants
+        if not allowance.admits(one.prefix):
+            formula = None if deadline.passed else allowance.made_right(formula)
         if formula is not None and formula[0] != one.prefix:
             one = Found(replace(one.candidate, prefix=formula[0], constants=formula[1]), *formula)
         allowed += [one] if formula is not None else []
@@ -778,7 +783,12 @@ def _allowed(found: list[Found], allowance: Allowance) -> list[Found]:
 
 
 def _around(
-    outer: Outer, found: list[Found], X: np.ndarray, y: np.ndarray, weights: np.ndarray | None
+    outer: Outer,
+    found: list[Found],
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    dimensions: Dimensions | None,
 ) -> list[Found]:
     """Whole formulas from their cores, fitted to y once more, but for those with numbers of the user's in them."""
     rows, whole = sample_of(X, y, SAMPLE, 0), [outer.around((one.prefix, one.constants)) for one in found]
@@ -793,8 +803,10 @@ def _around(
             again = oracle.verify([prefix], initial=(constants,), starts=0)[0]
             best = again if again.valid and again.r2 > r2 else best
         if best.valid:
-            best = replace(best, note=note)
-            around.append(Found(best, *same.back(best.prefix, best.constants)))
+            tidy = same.back(best.prefix, best.constants)
+            if dimensions is not None and not dimensions.admits(tidy[0]):  # a factor of 1 has a unit
+                tidy = best.prefix, best.constants
+            around.append(Found(replace(best, note=note), *tidy))
     return around
 
 

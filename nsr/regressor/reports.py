@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import html
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -118,7 +118,7 @@ def _made(model: NSRegressor, n_rows: int) -> list[tuple[str, Any]]:
     strategy = getattr(model.strategy, "name", model.strategy)
     listed = {name: options[name] for name in ("start", "operators", "forbid", "must_use") if options[name]}
     if model.X_units is not None:
-        by_name = isinstance(model.X_units, Mapping)
+        by_name = hasattr(model.X_units, "items")
         listed["X_units"] = [f"{k}: {u}" for k, u in model.X_units.items()] if by_name else model.X_units
     listed |= {name: [options[name]] for name in ("y_units", "outer") if options[name]}
     return [

@@ -74,7 +74,8 @@ class Dimensions:
             raise ValueError(
                 f"X_units is {shown(X_units)}; give a list with the unit of each column, or a dict."
             )
-        if isinstance(X_units, Mapping):
+        if hasattr(X_units, "items"):  # a dict, or a series of pandas
+            X_units = dict(X_units.items())
             refuse_unknown(X_units, names, "column", ValueError, "in X_units")
             given = [X_units.get(name) for name in names]
         else:
@@ -218,6 +219,8 @@ def taken_up(prefix: Prefix) -> set[int]:
     >>> taken_up(("add", "C", "mul", "C", "log", "x1")), taken_up(("mul", "C", "log", "x1"))
     ({4}, set())
     """
+    if "log" not in prefix:
+        return set()
     ends = spans(prefix)
     second = [ends[i + 1] if ARITY.get(token) == 2 else 0 for i, token in enumerate(prefix)]
     number = [False] * len(prefix)  # no variable in it
