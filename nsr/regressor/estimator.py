@@ -67,7 +67,7 @@ from nsr.search.dimensions import Dimensions
 from nsr.search.engine import INTERRUPTED, Budget, Strategy
 from nsr.search.model_selection import by_length, description_length, pareto, price_of_a_constant, promising
 from nsr.search.oracle import NOISE, Candidate, Oracle
-from nsr.search.outer import Outer
+from nsr.search.outer import Outer, cancelled
 from nsr.search.part_forms import part_forms
 from nsr.search.physical_units import unit_text
 from nsr.search.product_forms import product_forms
@@ -255,7 +255,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         rows = (X, y, weights) if outer is None else outer.goal(X, y, weights)
         candidates, stopped = self._search(*rows, strategy, trained, seed, deadline, given, allowance)
         if outer is not None and not outer.bare:
-            candidates = _around(outer, candidates, X, y, weights, dimensions)
+            around = lambda: _around(outer, candidates, X, y, weights, dimensions, deadline)
+            candidates = deadline.unless_interrupted(around, []) or around()
         self.search_time_ = time.perf_counter() - started
         if not candidates:
             raise ValueError(
@@ -280,12 +281,13 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if self.selection not in ("short", "r2"):
             raise ValueError(f"selection is {self.selection!r}; choose 'short' or 'r2'.")
-        refuse_unknown([*self.forbid, *(self.operators or ())], NAMES, "operator", ValueError)
         for name in ("start", "operators", "forbid", "must_use"):
             if isinstance(getattr(self, name), str):
                 raise ValueError(
                     f"{name} is {getattr(self, name)!r}; give a list: [{getattr(self, name)!r}]."
                 )
+        operators = [] if self.operators is None else map(str, self.operators)
+        refuse_unknown([*self.forbid, *operators], NAMES, "operator", ValueError)
         for name, least in (("beam_size", 1), ("n_bags", 1), ("bag_size", 2)):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, numbers.Integral) and value >= least):
@@ -725,6 +727,8 @@ def _numbers_of(columns: Sequence, names: list[str], option: str) -> list[int]:
     """Columns given by name or number, as numbers in their order."""
     for c in columns:
         if c not in names and not (isinstance(c, int) and 0 <= c < len(names)):
+            if isinstance(c, str):
+                refuse_unknown([c], names, "column", ValueError, f"in {option}")
             raise ValueError(f"{option}: X has no column {c!r}.")
     return sorted({names.index(c) if c in names else c for c in columns})
 
@@ -789,8 +793,11 @@ def _around(
     y: np.ndarray,
     weights: np.ndarray | None,
     dimensions: Dimensions | None,
+    deadline: Deadline,
 ) -> list[Found]:
-    """Whole formulas from their cores, fitted to y once more, but for those with numbers of the user's in them."""
+    """Whole formulas from their cores; as long as there is time fitted to y once more, but for those with numbers of the
+    user's in them."""
+    known_numbers = bool(outer.before[1] or outer.after[1])
     rows, whole = sample_of(X, y, SAMPLE, 0), [outer.around((one.prefix, one.constants)) for one in found]
     table = Problem(
         X[rows], y[rows], floor=rounding_floor(y), weights=None if weights is None else weights[rows]
@@ -799,11 +806,16 @@ def _around(
     for one, (prefix, constants) in zip(found, whole):
         r2 = r2_score(table.y, evaluate(prefix, table.X, constants), table.weights)
         best, note = Candidate(prefix, constants, r2), one.candidate.note
-        if constants and not (outer.before[1] or outer.after[1]) and 1.0 - r2 > NOISE:
+        if (
+            constants
+            and not known_numbers
+            and 1.0 - r2 > NOISE
+            and not (deadline.passed or deadline.interrupted)
+        ):
             again = oracle.verify([prefix], initial=(constants,), starts=0)[0]
             best = again if again.valid and again.r2 > r2 else best
         if best.valid:
-            tidy = same.back(best.prefix, best.constants)
+            tidy = cancelled(same.back(best.prefix, best.constants))
             if dimensions is not None and not dimensions.admits(tidy[0]):  # a factor of 1 has a unit
                 tidy = best.prefix, best.constants
             around.append(Found(replace(best, note=note), *tidy))

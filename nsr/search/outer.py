@@ -199,6 +199,19 @@ class Outer:
         return X[there][:, : len(self.core)], goal[there], None if same else share
 
 
+def cancelled(formula: Valued) -> Valued:
+    """Without exp of a logarithm, and without the logarithm of exp.
+
+    >>> cancelled((("mul", "C", "exp", "log", "x1"), (2.0,)))
+    (('mul', 'C', 'x1'), (2.0,))
+    """
+    prefix, constants = formula
+    for i in range(len(prefix) - 1):
+        if {prefix[i], prefix[i + 1]} == {"exp", "log"}:
+            return cancelled((prefix[:i] + prefix[i + 2 :], constants))
+    return formula
+
+
 def _core(prefix: Prefix, unknown: Sequence[Token], text: str) -> tuple[int, tuple[Token, ...]]:
     """Where the core of the form begins, and the operators that join unknown functions."""
     ends, i = spans(prefix), 0

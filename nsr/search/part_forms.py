@@ -17,13 +17,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsr.data.problems import Problem
-from nsr.formulas.expressions import VARIABLES, Token, Valued, nest_valued
+from nsr.formulas.expressions import CONSTANT, VARIABLES, Token, Valued, nest_valued
 from nsr.numbers.evaluation import evaluate
 from nsr.numbers.weighting import roots
 from nsr.search.deadline import Deadline
 from nsr.search.model_selection import by_length
 from nsr.search.oracle import Candidate, Oracle
-from nsr.search.plain_forms import STARTS, curved_forms, exponents_of, linear_forms
+from nsr.search.plain_forms import STARTS, curved_forms, exponents_of, fraction, linear_forms
 
 MONOMIALS = {1: 11, 2: 28, 3: 35}  # of a polynomial in so many columns, at most
 ROWS_EACH = 3  # rows for each monomial, at least
@@ -74,12 +74,7 @@ def part_forms(
     if not all(found):
         return []
     together = itertools.product(*([_named(c, columns[i]) for c in best] for i, best in enumerate(found)))
-    forms = [nest_valued("mul" if product else "add", list(one)) for one in together]
-    return (
-        [(("mul", "C", *prefix), (-1.0, *constants)) for prefix, constants in forms]
-        if sign < 0 and product
-        else forms
-    )
+    return [_multiplied(sign, one) if product else nest_valued("add", list(one)) for one in together]
 
 
 def _forms(table: Problem, deadline: Deadline) -> list[Candidate]:
@@ -92,6 +87,22 @@ def _forms(table: Problem, deadline: Deadline) -> list[Candidate]:
             initial = tuple(constants or None for _, constants in valued)
             found += oracle.verify([p for p, _ in valued], initial=initial, starts=starts, note="plain")
     return by_length(found, len(table.y), table.floor)
+
+
+def _multiplied(factor: float, parts: Sequence[Valued]) -> Valued:
+    """factor · ∏ parts, with one number before it."""
+    above: list[Valued] = []
+    below: list[Valued] = []
+    for prefix, constants in parts:
+        number_first = len(prefix) > 1 and prefix[0] in ("mul", "div") and prefix[1] == CONSTANT
+        if number_first or prefix == (CONSTANT,):
+            factor *= constants[0]
+            prefix, constants, down = prefix[2:], constants[1:], prefix[0] == "div"
+        else:
+            down = False
+        if prefix:
+            (below if down else above).append((prefix, constants))
+    return fraction(factor, above, below)
 
 
 def _named(one: Candidate, columns: Sequence[int]) -> Valued:

@@ -1,6 +1,6 @@
 """What units and outer forms bring: `python tests/regressor/structure_gain.py [seconds]`.
 
-Made-up laws in named columns with SI units, 100 rows, without noise and with 1 % of it, three seeds; seconds are those of
+Made-up laws in named columns with SI units, 100 rows, without noise and with 1 % of it, two seeds; seconds are those of
 the processor. Recovered is an answer whose error is below a millionth of y's spread at fresh points without noise, and
 below a fifth of the noise with it. Also counted: candidates in `equations_` that cannot have the unit of y, or have not the
 outer form.
@@ -57,7 +57,7 @@ WITH_FORM = [
     ("1 - exp(0 - a*b/(1 + b))", "1 - exp(f(a, b))", 0.3, 3),
     ("c*(2 + sin(a + b**2))", "c*f(a, b)", 0.3, 2.5),
 ]
-SEEDS, NOISES = (0, 1, 2), (0.0, 0.01)
+SEEDS, NOISES = (0, 1), (0.01, 0.0)
 
 
 def one(

@@ -104,7 +104,9 @@ def test_what_is_known_stands_around_every_answer():
     assert model.columns_ == ["way", "angle", "time"] and model.score(X, y) > 1 - 1e-9
     assert all(p[0] == "div" and p[-1] == "x3" and p.count("x3") == 1 for p, _ in model._formulas)
     assert model.predict(X.head(3)) == pytest.approx(y.head(3))
-    # from here on nothing knows of the form
+    assert (
+        small(outer="exp(f(way))/time").fit(X, X.way / X.time).formula_ == "way/time"
+    )  # not exp(log(way))/time
     again = NSRegressor.from_json(model.to_json())
     assert again.outer == model.outer and again.predict(X) == pytest.approx(model.predict(X))
     assert json.loads(model.to_json()) and clone(model).outer == model.outer
