@@ -14,7 +14,7 @@ import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -63,9 +63,13 @@ from nsr.search import plain_forms
 from nsr.search.allowance import NAMES, Allowance
 from nsr.search.combinations import combination
 from nsr.search.deadline import Deadline
+from nsr.search.dimensions import Dimensions
 from nsr.search.engine import INTERRUPTED, Budget, Strategy
 from nsr.search.model_selection import by_length, description_length, pareto, price_of_a_constant, promising
 from nsr.search.oracle import NOISE, Candidate, Oracle
+from nsr.search.outer import Outer, cancelled
+from nsr.search.part_forms import part_forms
+from nsr.search.physical_units import unit_text
 from nsr.search.product_forms import product_forms
 from nsr.search.pruning import plainer, pruned
 from nsr.search.separation import separated_forms
@@ -97,7 +101,7 @@ SEARCH_SHARE = 0.8  # of max_time; the rest is for what comes after the search
 
 
 # attributes of a fitted estimator that `to_json` writes besides the formulas
-_KEPT = "columns_ symbols_ _indices y_mean_ weights_ search_time_ stopped_ beyond_ half_widths_ nice_ n_features_in_".split()
+_KEPT = "columns_ symbols_ _indices y_mean_ weights_ search_time_ stopped_ beyond_ half_widths_ nice_ constant_units_ n_features_in_".split()
 
 
 class NSRegressor(RegressorMixin, BaseEstimator):
@@ -127,6 +131,15 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     forbid        operators that no answer may use, such as "tan" or "asin". The local search tries nothing with
                   them; what other strategies find with them is left out
     must_use      columns, by name or number, that the answer has to have
+    X_units       the units of the columns, in their order or by name, such as {"mass": "kg", "way": "km"}; one
+                  that is missing or None may be any. "1" is a number without a unit
+    y_units       the unit of y. A formula whose units cannot be right is no answer. Constants may carry any unit, so
+                  "c*length + d*time" can be right, and "sin(length)" cannot; a factor of 1 that carries a unit
+                  is written down, as in "length + 1*time" (nsr.search.dimensions). `constant_units_` then has the
+                  units of the answer's constants
+    outer         the outer form of the formula, in the names of the columns and of unknown functions: "f(a) + g(b)",
+                  "f(a, b)*g(c)", "exp(f(a, b))/c". Unknown functions are joined by + and -, or by * and /, and
+                  what is known stands around all of them (nsr.search.outer); each is searched alone, too
     max_time      seconds for the whole fit, four fifths of them for the search; None: until the strategy ends
                   by itself. What has to be compiled at the first use on a machine is not counted
     random_state  a number makes the fit repeatable (as long as max_time is not what ends it)
@@ -168,6 +181,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         operators: Sequence[str] | None = None,
         forbid: Sequence[str] = (),
         must_use: Sequence = (),
+        X_units: Mapping[str, str | None] | Sequence[str | None] | None = None,
+        y_units: str | None = None,
+        outer: str | None = None,
         max_time: float | None = 30.0,
         random_state: Any = None,
         verbose: bool = False,
@@ -184,6 +200,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self.operators = operators
         self.forbid = forbid
         self.must_use = must_use
+        self.X_units = X_units
+        self.y_units = y_units
+        self.outer = outer
         self.max_time = max_time
         self.random_state = random_state
         self.verbose = verbose
@@ -217,21 +236,31 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         most = len(VARIABLES) - (weights is not None)
         room = min(trained.vocabulary.n_variables, most)
         needed = _numbers_of(self.must_use, names, "must_use")
-        chosen = self._chosen(X, y, weights, names, needed, room, most, seed)
-        self.columns_ = [names[j] for j in chosen]
         symbols = symbols_for(names)
+        outer = None if self.outer is None else Outer.read(self.outer, symbols)
+        if outer is None:
+            chosen = self._chosen(X, y, weights, names, needed, room, most, seed)
+        else:
+            chosen = self._chosen_by(outer, names, needed, most)
+        self.columns_ = [names[j] for j in chosen]
         self.symbols_ = [symbols[j] for j in chosen]
         self._indices, self.weights_ = chosen, trained.name
         self.y_mean_ = float(y.mean() if weights is None else np.average(y, weights=weights))
         X = np.ascontiguousarray(X[:, chosen])
         given = [read_formula(text, self.symbols_) for text in self.start]
-        allowance = Allowance.of(self.operators, self.forbid, (VARIABLES[chosen.index(j)] for j in needed))
+        used = (VARIABLES[chosen.index(j)] for j in needed if outer is None or j in outer.core)
+        dimensions = Dimensions.read(self.X_units, self.y_units, names, chosen)
+        allowance = Allowance.of(self.operators, self.forbid, used, dimensions, outer)
         started = time.perf_counter()
-        candidates, stopped = self._search(X, y, weights, strategy, trained, seed, deadline, given, allowance)
+        rows = (X, y, weights) if outer is None else outer.goal(X, y, weights)
+        candidates, stopped = self._search(*rows, strategy, trained, seed, deadline, given, allowance)
+        if outer is not None and not outer.bare:
+            around = lambda: _around(outer, candidates, X, y, weights, dimensions, deadline)
+            candidates = deadline.unless_interrupted(around, []) or around()
         self.search_time_ = time.perf_counter() - started
         if not candidates:
             raise ValueError(
-                "No formula was found that keeps to operators, forbid and must_use. Allow more, or give it more time."
+                "No formula was found that keeps to operators, forbid, must_use, units and outer. Allow more, or give it more time."
             )
         try:
             self._tabulate(candidates, X, y, trained, deadline, weights, allowance)
@@ -252,12 +281,13 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if self.selection not in ("short", "r2"):
             raise ValueError(f"selection is {self.selection!r}; choose 'short' or 'r2'.")
-        refuse_unknown([*self.forbid, *(self.operators or ())], NAMES, "operator", ValueError)
         for name in ("start", "operators", "forbid", "must_use"):
             if isinstance(getattr(self, name), str):
                 raise ValueError(
                     f"{name} is {getattr(self, name)!r}; give a list: [{getattr(self, name)!r}]."
                 )
+        operators = [] if self.operators is None else map(str, self.operators)
+        refuse_unknown([*self.forbid, *operators], NAMES, "operator", ValueError)
         for name, least in (("beam_size", 1), ("n_bags", 1), ("bag_size", 2)):
             value = getattr(self, name)
             if value is not None and not (isinstance(value, numbers.Integral) and value >= least):
@@ -307,6 +337,25 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         order = np.argsort(-importance, kind="stable").tolist()
         return sorted(order[:room]) + sorted(order[room:most])
 
+    def _chosen_by(self, outer: Outer, names: list[str], needed: list[int], most: int) -> list[int]:
+        """The columns of an outer form, those in unknown functions first."""
+        chosen = [*outer.core, *outer.known]
+        given = chosen if isinstance(self.columns, str) else _numbers_of(self.columns, names, "columns")
+        for option, missing in (
+            ("must_use", set(needed) - set(chosen)),
+            ("columns", set(chosen) - set(given)),
+        ):
+            if missing:
+                which = "is not in outer" if option == "must_use" else "is in outer, but not one of columns"
+                raise ValueError(f"{option}: the column {names[min(missing)]!r} {which}.")
+        if not outer.bare and len(self.start):
+            raise ValueError("start: with a known function in outer, no formula can be given.")
+        if len(chosen) > most:
+            raise ValueError(
+                f"outer: it has {len(chosen)} columns; with weights at most {most} are possible."
+            )
+        return chosen
+
     def _search(
         self,
         X: np.ndarray,
@@ -329,18 +378,20 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         if room < X.shape[1]:  # the network cannot see all columns
             problem = whole.part(n_columns=room)
         plain = deadline.unless_interrupted(
-            lambda: [*_fitted_here(given, own), *_plain_forms(own, problem, units, deadline)], []
+            lambda: [*_fitted_here(given, own), *_plain_forms(own, problem, units, deadline, allowance)], []
         )
-        plain = [one for one in plain if allowance.admits(one.prefix)]
+        plain = _allowed(plain, allowance, deadline)
         yardsticks = Oracle(whole).verify([("C",), _line(X.shape[1])], note="yardstick")
         exact = _exact(plain, own)
         if exact or deadline.interrupted:
             found = [Found(c, *units.back(c.prefix, c.constants)) for c in yardsticks]
-            return [*(one for one in found if allowance.admits(one.prefix)), *plain], EXACT if exact else ""
+            return [*_allowed(found, allowance, deadline), *plain], EXACT if exact else ""
         if isinstance(strategy, LocalSearch):
             first = dict.fromkeys(template_of(one.candidate.prefix) for one in plain)
             forbidden = (*strategy.forbid, *sorted(allowance.forbidden))
-            strategy = replace(strategy, first=(*strategy.first, *first), forbid=forbidden)
+            strategy = replace(
+                strategy, first=(*strategy.first, *first), forbid=forbidden, outer=allowance.outer
+            )
         budget = (
             None if self.max_time is None else self._budget(seconds=max(1e-9, SEARCH_SHARE * deadline.left))
         )
@@ -360,7 +411,12 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             deadline=deadline,
         )
         ticker.end()
-        listed = [c for c in result.candidates if allowance.admits(c.prefix)]
+        bare = allowance.without_units  # a column may be in other units here than the user's
+        if allowance.outer is None:
+            listed = [c for c in result.candidates if bare.admits(c.prefix)]
+        else:
+            valid = [c for c in result.candidates if c.valid]
+            listed = [c for c in valid if bare.admits(units.back(c.prefix, c.constants)[0])]
         listed = promising(listed, LISTED, len(own.y), problem.floor)
         oracle, shortest = Oracle(problem), by_length(listed, len(own.y), problem.floor)[:PLAINER]
         shorter = deadline.unless_interrupted(lambda: [plainer(c, oracle, deadline) for c in shortest], [])
@@ -368,7 +424,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         found = [Found(c, *units.back(c.prefix, c.constants)) for c in candidates]
         shorter = deadline.unless_interrupted(lambda: _in_own_units(units, candidates, own, deadline), [])
         found += [Found(c, c.prefix, c.constants) for c in shorter]
-        return [*plain, *(one for one in found if allowance.admits(one.prefix))], result.stopped
+        return [*plain, *_allowed(found, allowance, deadline)], result.stopped
 
     def _tabulate(
         self,
@@ -448,6 +504,8 @@ class NSRegressor(RegressorMixin, BaseEstimator):
             rows[0]["equation"] = self._named(to_infix(prefix, constants or None, digits=digits))
             wide[[bool(name) for name in self.nice_]] = 0.0
         self.half_widths_ = wide.tolist()
+        units = [] if allowance.dimensions is None else allowance.dimensions.of_constants(prefix)
+        self.constant_units_ = ["" if unit is None else unit_text(unit) for unit in units]
         self._list(rows)
 
     def _plain_or_combined(
@@ -460,20 +518,24 @@ class NSRegressor(RegressorMixin, BaseEstimator):
     ) -> tuple[Valued, str] | None:
         """What to answer instead of the shortest description, and where that comes from: a plain formula, if the
         constants are enormous or cancel; where no formula explains the table, a combination of several."""
+        if allowance.outer is not None and not allowance.outer.bare:
+            return None
         first, same, part = rows[0], Units.same(X.shape[1]), sample_of(X, y, COMBINED, 0)
         left, share = 1.0 - first["r2"], None if weights is None else weights[part]
         if left > UNEXPLAINED:
             best = max(rows, key=lambda r: r["r2"] if r["constants"] <= len(y) // 20 else -np.inf)
             formulas = [first["formula"], *([best["formula"]] if best is not first else [])]
-            found = combination(X[part], y[part], share, formulas, allowance.forbidden)
+            admits = allowance.admits_part if allowance.of_structure else None
+            found = combination(X[part], y[part], share, formulas, allowance.forbidden, admits)
             if found and found.predicts_better and allowance.admits(found.formula[0]):
-                return same.back(*found.formula), "combination"
+                return allowance.made_right(same.back(*found.formula)) or found.formula, "combination"
         # where a few rows decide R², it does not tell which formula fits as well
         if first["strained"] and not decided_by_few(y, weights):
             table = Problem(X[part], y[part], floor=rounding_floor(y), weights=share)
             plain = undisguised(first["formula"], table, Deadline(GRACE, self._clock))
-            if plain[0] != first["formula"][0] and allowance.admits(plain[0]):
-                return same.back(*plain), "search"
+            tidy = allowance.made_right(same.back(*plain))
+            if plain[0] != first["formula"][0] and allowance.admits(plain[0]) and tidy:
+                return tidy, "search"
         return None
 
     def _list(self, rows: list[dict]) -> None:
@@ -628,6 +690,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         given = self.get_params(deep=False)
         given["strategy"] = getattr(self.strategy, "name", self.strategy)
         given |= {name: list(given[name]) for name in ("start", "forbid", "must_use")}
+        if self.X_units is not None:
+            by_name = hasattr(self.X_units, "items")
+            given["X_units"] = dict(self.X_units.items()) if by_name else list(self.X_units)
         given["operators"] = None if self.operators is None else list(self.operators)
         given["columns"] = self.columns if isinstance(self.columns, str) else list(self.columns)
         given["random_state"] = self.random_state if isinstance(self.random_state, int) else None
@@ -662,6 +727,8 @@ def _numbers_of(columns: Sequence, names: list[str], option: str) -> list[int]:
     """Columns given by name or number, as numbers in their order."""
     for c in columns:
         if c not in names and not (isinstance(c, int) and 0 <= c < len(names)):
+            if isinstance(c, str):
+                refuse_unknown([c], names, "column", ValueError, f"in {option}")
             raise ValueError(f"{option}: X has no column {c!r}.")
     return sorted({names.index(c) if c in names else c for c in columns})
 
@@ -672,22 +739,87 @@ def _printable(formula: Valued) -> tuple[Prefix, tuple[float, ...] | None]:
     return prefix, constants if constants and np.isfinite(constants).all() else None
 
 
-def _plain_forms(own: Problem, problem: Problem, units: Units, deadline: Deadline) -> list[Found]:
+def _plain_forms(
+    own: Problem, problem: Problem, units: Units, deadline: Deadline, allowance: Allowance = Allowance()
+) -> list[Found]:
     """The best plain forms: in the user's units, and if none of them is exact, with inner constants in those
     of the search."""
     found: list[Found] = []
     same = Units.same(own.n_variables)
-    for given, measured_in, forms in (
-        (own, same, product_forms),
-        (own, same, plain_forms.linear_forms),
-        (own, same, lambda *bag: separated_forms(own.X, own.y, own.weights, deadline)),
-        (problem, units, plain_forms.curved_forms),
+    limited, outer = allowance.of_structure, allowance.outer
+    admits = allowance.admits_part if limited else None
+
+    def admitted(forms: list[Valued]) -> list[Valued]:
+        return [form for form in forms if allowance.without_units.admits(form[0])] if limited else forms
+
+    if outer is not None and outer.joins:
+        parts = part_forms(own, outer.groups, "mul" in outer.joins, deadline)
+        found += [
+            Found(c, *same.back(c.prefix, c.constants))
+            for c in plain_forms.fitted(own, lambda *bag: admitted(parts), deadline)
+        ]
+    for i, (given, measured_in, forms) in enumerate(
+        (
+            (own, same, lambda *bag: admitted(product_forms(*bag))),
+            (own, same, lambda *bag: admitted(plain_forms.linear_forms(*bag, admits))),
+            (own, same, lambda *bag: admitted(separated_forms(own.X, own.y, own.weights, deadline))),
+            (problem, units, plain_forms.curved_forms),
+        )
     ):
-        if forms in (product_forms, plain_forms.linear_forms) or not _exact(found, own):
+        if i < 2 and outer is None or not _exact(found, own):
             fitted = plain_forms.fitted(given, forms, deadline)
             # of two forms that say the same the later one is kept: a sum is easier to read than a product
             found = [*(Found(c, *measured_in.back(c.prefix, c.constants)) for c in fitted), *found]
     return found
+
+
+def _allowed(found: list[Found], allowance: Allowance, deadline: Deadline) -> list[Found]:
+    """Those that may be answers; as long as there is time, some of them with factors 1 that carry a unit."""
+    allowed = []
+    for one in found:
+        formula: Valued | None = one.prefix, one.constants
+        if not allowance.admits(one.prefix):
+            formula = None if deadline.passed else allowance.made_right(formula)
+        if formula is not None and formula[0] != one.prefix:
+            one = Found(replace(one.candidate, prefix=formula[0], constants=formula[1]), *formula)
+        allowed += [one] if formula is not None else []
+    return allowed
+
+
+def _around(
+    outer: Outer,
+    found: list[Found],
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray | None,
+    dimensions: Dimensions | None,
+    deadline: Deadline,
+) -> list[Found]:
+    """Whole formulas from their cores; as long as there is time fitted to y once more, but for those with numbers of the
+    user's in them."""
+    known_numbers = bool(outer.before[1] or outer.after[1])
+    rows, whole = sample_of(X, y, SAMPLE, 0), [outer.around((one.prefix, one.constants)) for one in found]
+    table = Problem(
+        X[rows], y[rows], floor=rounding_floor(y), weights=None if weights is None else weights[rows]
+    )
+    oracle, same, around = Oracle(table), Units.same(X.shape[1]), []
+    for one, (prefix, constants) in zip(found, whole):
+        r2 = r2_score(table.y, evaluate(prefix, table.X, constants), table.weights)
+        best, note = Candidate(prefix, constants, r2), one.candidate.note
+        if (
+            constants
+            and not known_numbers
+            and 1.0 - r2 > NOISE
+            and not (deadline.passed or deadline.interrupted)
+        ):
+            again = oracle.verify([prefix], initial=(constants,), starts=0)[0]
+            best = again if again.valid and again.r2 > r2 else best
+        if best.valid:
+            tidy = cancelled(same.back(best.prefix, best.constants))
+            if dimensions is not None and not dimensions.admits(tidy[0]):  # a factor of 1 has a unit
+                tidy = best.prefix, best.constants
+            around.append(Found(replace(best, note=note), *tidy))
+    return around
 
 
 def _exact(found: list[Found], own: Problem) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from nsr.book.spelling import shown
 from nsr.formulas.expressions import UNARY, ExpressionError, Valued
 from nsr.formulas.parsing import parse
 
+LONGEST = 500  # tokens
 _WORDS = {*UNARY, "ln", "arcsin", "pi", "e"}  # that a formula may use besides the names of columns
 _NAME = re.compile(r"(?<![\w.])[^\W\d]\w*")
 _RAISED = re.compile(r"(\*\*|\^)\s*\(?\s*[-+]?\s*$")  # what comes before is followed by an exponent
@@ -33,6 +35,11 @@ def read_formula(text: str, symbols: Sequence[str]) -> Valued:
     if not isinstance(text, str):
         raise ValueError(f"start: {text!r} is no text; write a formula, for instance 'a*{symbols[0]} + b'.")
     try:
-        return parse(_NAME.sub(read, text))
+        prefix, constants = parse(_NAME.sub(read, text))
     except ExpressionError as error:
-        raise ValueError(f"start: {text!r} is no formula ({error}).") from None
+        raise ValueError(f"start: {shown(text)} is no formula ({error}).") from None
+    if len(prefix) > LONGEST:
+        raise ValueError(
+            f"start: {shown(text)} has {len(prefix):,} tokens; at most {LONGEST} are searched with."
+        )
+    return prefix, constants

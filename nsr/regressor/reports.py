@@ -93,9 +93,12 @@ def _certainty(model: NSRegressor, constants: Sequence[float], agreement: Agreem
     text = "".join(f"<p>{html.escape(line)}</p>" for line in said)
     if constants and 1.0 - r2 > NOISE:
         known = zip(constants, model.half_widths_, model.nice_)
+        units = model.constant_units_ or [""] * len(constants)
         told = lambda c, half, name: f"set to {name}" if name else f"{c - half:.6g} to {c + half:.6g}"
-        intervals = [(f"{one[0]:.6g}", told(*one)) for one in known]
-        text += _table(("constant", "95 % interval"), intervals)
+        intervals = [(f"{one[0]:.6g}", told(*one), unit) for one, unit in zip(known, units)]
+        shown = 3 if any(units) else 2
+        rows = [row[:shown] for row in intervals]
+        text += _table(("constant", "95 % interval", "unit")[:shown], rows)
         text += "<p>Intervals hold if the form is right and the errors are independent, of one size or as the weights say.</p>"
     return text
 
@@ -114,6 +117,10 @@ def _made(model: NSRegressor, n_rows: int) -> list[tuple[str, Any]]:
     options = model.get_params(deep=False)
     strategy = getattr(model.strategy, "name", model.strategy)
     listed = {name: options[name] for name in ("start", "operators", "forbid", "must_use") if options[name]}
+    if model.X_units is not None:
+        by_name = hasattr(model.X_units, "items")
+        listed["X_units"] = [f"{k}: {u}" for k, u in model.X_units.items()] if by_name else model.X_units
+    listed |= {name: [options[name]] for name in ("y_units", "outer") if options[name]}
     return [
         ("rows", f"{n_rows:,}"),
         ("columns searched in", ", ".join(model.columns_)),

@@ -10,12 +10,12 @@ fold. Letters: P points, D columns, T terms, F formulas.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from nsr.formulas.expressions import VARIABLES, Token, Valued, join, nest_valued, number
+from nsr.formulas.expressions import VARIABLES, Prefix, Token, Valued, join, nest_valued, number
 from nsr.numbers.evaluation import evaluate
 from nsr.numbers.fitting import fit_constants
 from nsr.numbers.weighting import roots
@@ -52,6 +52,7 @@ def combination(
     weights: np.ndarray | None = None,
     formulas: Sequence[Valued] = (),
     forbidden: frozenset[Token] = frozenset(),
+    admits: Callable[[Prefix], bool] | None = None,
 ) -> Combination | None:
     """The combination with the smallest error in rows that are left out; None if the terms say nothing.
 
@@ -64,7 +65,7 @@ def combination(
     """
     P, root = len(y), roots(weights, len(y))
     most = min(MOST, (P - 5) // 4)
-    terms, Z = usable_terms(X, forbidden)
+    terms, Z = usable_terms(X, forbidden, admits)
     if most < 1 or not (terms or formulas):
         return None
     folds = np.random.default_rng(0).permutation(P) % FOLDS
@@ -110,8 +111,11 @@ def refitted(formula: Valued, X: np.ndarray, y: np.ndarray, weights: np.ndarray 
     return prefix, fit_constants(prefix, X, y, starts=0, initial=constants, weights=weights).constants
 
 
-def usable_terms(X: np.ndarray, forbidden: frozenset[Token]) -> tuple[list[Valued], np.ndarray]:
-    """Terms without poles near the rows of X (P, D) that differ from each other, and their values (T, P)."""
+def usable_terms(
+    X: np.ndarray, forbidden: frozenset[Token], admits: Callable[[Prefix], bool] | None = None
+) -> tuple[list[Valued], np.ndarray]:
+    """Terms without poles near the rows of X (P, D) that differ from each other and are admitted, and their
+    values (T, P)."""
     if forbidden & {"mul", "add"}:
         return [], np.empty((0, len(X)))
     with np.errstate(all="ignore"):
@@ -136,7 +140,7 @@ def usable_terms(X: np.ndarray, forbidden: frozenset[Token]) -> tuple[list[Value
         ]
         Z = np.vstack([values_of(every, X), *(evaluate(prefix, X, c)[None] for prefix, c in waves)])  # (T, P)
         fine = np.isfinite(Z).all(1) & (np.abs(Z).max(1) < 1e100) & (np.ptp(Z, axis=1) > 0)
-        fine &= [not forbidden & set(prefix) for prefix, _ in written]
+        fine &= [not forbidden & set(prefix) and (not admits or admits(prefix)) for prefix, _ in written]
         written, Z = [one for one, use in zip(written, fine) if use], Z[fine]
         chosen = different(Z) if written else np.arange(0)
     return [written[i] for i in chosen], Z[chosen]

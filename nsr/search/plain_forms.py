@@ -305,8 +305,14 @@ def flat_targets(y: np.ndarray, weights: np.ndarray | None = None) -> list[Targe
     return found
 
 
-def linear_forms(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None) -> list[Valued]:
-    """Formulas for y (P,) in the columns of X (P, D), with their constants, by least squares.
+def linear_forms(
+    X: np.ndarray,
+    y: np.ndarray,
+    weights: np.ndarray | None = None,
+    admits: Callable[[Prefix], bool] | None = None,
+) -> list[Valued]:
+    """Formulas for y (P,) in the columns of X (P, D), with their constants, by least squares; of terms that
+    are admitted.
 
     >>> from nsr.formulas.notation import to_infix
     >>> X = np.random.default_rng(0).uniform(1, 20, (60, 2))
@@ -314,13 +320,15 @@ def linear_forms(X: np.ndarray, y: np.ndarray, weights: np.ndarray | None = None
     'x1*x2/(x2 + x1)'
     """
     if (y < 0).all():
-        return [simplify(*join("mul", number(-1.0), valued)) for valued in linear_forms(X, -y, weights)]
+        return [
+            simplify(*join("mul", number(-1.0), valued)) for valued in linear_forms(X, -y, weights, admits)
+        ]
     with np.errstate(all="ignore"):
         found = [*power_laws(X, y, weights), *polynomials(X, y, weights)]
         if not any(one.left <= EXACT and len(one.parts) <= MOST_TERMS for one in found):
             spans_magnitudes = deciding_rows(y, weights) <= SPREAD * len(y)
             flat = flat_targets(y, weights) if spans_magnitudes else []
-            found += sums(X, y, targets_of(y, weights) + flat)
+            found += sums(X, y, targets_of(y, weights) + flat, admits)
     # a token costs 3 nats (nsr.search.model_selection)
     found.sort(key=lambda one: len(y) / 2 * math.log(max(one.left, EXACT)) + 3.0 * one.size)
     formulas: dict[Prefix, Constants] = {}
@@ -369,12 +377,16 @@ def telling(terms: Sequence[Term], X: np.ndarray) -> list[Term]:
     return [term for term in terms if not any(map(is_dull, (*term.above, *term.below)))]
 
 
-def sums(X: np.ndarray, y: np.ndarray, targets: list[Target]) -> list[Sum]:
+def sums(
+    X: np.ndarray, y: np.ndarray, targets: list[Target], admits: Callable[[Prefix], bool] | None = None
+) -> list[Sum]:
     """The best sums of a few terms for every g, long ones for the most promising."""
     most = min(MOST_TERMS, (len(y) - 5) // 3)
     if most < 1:
         return []
     terms = telling(terms_of(X.shape[1]), X)
+    if admits:
+        terms = [term for term in terms if admits(written_term(term))]
     Z = values_of(terms, X)  # (T, P)
     usable = np.isfinite(Z).all(1) & (np.abs(Z).max(1) < 1e100) & (np.ptp(Z, axis=1) > 0)
     terms, Z = [term for term, use in zip(terms, usable) if use], Z[usable]
@@ -637,6 +649,10 @@ def _exponential(one: Sum) -> Valued:
     if rest:
         above.append(join("exp", added(rest)))
     return fraction(math.exp(min(one.offset, 700.0)), above, below)
+
+
+def written_term(term: Term) -> Prefix:
+    return _term(1.0, term)[0]
 
 
 def _term(c: float, term: Term) -> Valued:

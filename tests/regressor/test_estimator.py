@@ -281,7 +281,7 @@ def test_bad_tables_get_a_sentence(X, y, message):
         ({"max_time": "10"}, "max_time is '10'; it must be a number of seconds"),
         ({"n_bags": "3"}, "n_bags is '3'; it must be a whole number"),
         ({"columns": "all"}, "choose 'forest', 'mutual_info'"),
-        ({"columns": ["c"]}, "X has no column 'c'"),
+        ({"columns": ["c"]}, "no column 'c' .in columns."),
         ({"n_bags": 0}, "at least 1"),
     ],
 )

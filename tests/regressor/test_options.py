@@ -154,10 +154,13 @@ def test_the_answer_has_the_columns_that_it_must_use():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"must_use": ["c"]}, "must_use: X has no column 'c'"),
+        ({"must_use": ["c"]}, "no column 'c' .in must_use."),
+        ({"must_use": [2]}, "must_use: X has no column 2"),
+        ({"start": ["a + " * 300 + "b"]}, "has 601 tokens; at most 500"),
+        ({"operators": np.array(["plus"])}, "no operator 'plus'"),
         ({"must_use": ["a"], "columns": ["b"]}, "has to be one of columns"),
         ({"must_use": "a"}, r"must_use is 'a'; give a list: \['a'\]"),
-        ({"operators": "add"}, "operators is 'add'; give a list|no operator"),
+        ({"operators": "add"}, "operators is 'add'; give a list"),
         ({"operators": ["plus"]}, "no operator 'plus'"),
         ({"operators": ["asin"], "must_use": ["a", "b"]}, "No formula was found that keeps to operators"),
     ],

@@ -36,6 +36,7 @@ from nsr.numbers.evaluation import evaluate
 from nsr.search.decoding import Complete, NextTokens
 from nsr.search.engine import Search, View
 from nsr.search.oracle import NOISE
+from nsr.search.outer import Outer
 from nsr.search.pruning import PRICE, shortened
 from nsr.search.strategies.families import Book
 from nsr.search.strategies.gvs import random_expressions
@@ -108,7 +109,7 @@ class LocalSearch:
     template.  Ablations: `start="random"`, `guided=False` (no network at all with both), `families=False`
     (constants stay where the network put them, edits add none), `robust=False` (families are chosen by R²
     itself), fewer `kinds`, `completions=0`.  `first` are expressions that are verified before the network is
-    asked; nothing with an operator in `forbid` is verified.  `watch` is called with a `Round` after each one.
+    asked; nothing with an operator in `forbid` is verified, and nothing that has not the form `outer`.  `watch` is called with a `Round` after each one.
     """
 
     beam_size: int = 5
@@ -126,6 +127,7 @@ class LocalSearch:
     robust: bool = True
     first: tuple[Prefix, ...] = field(default=(), metadata={"later": True})
     forbid: tuple[Token, ...] = field(default=(), metadata={"later": True})
+    outer: Outer | None = field(default=None, metadata={"later": True})
     watch: Callable[[Round], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -185,7 +187,7 @@ class LocalSearch:
             yield from book.verify([(leaf,) for leaf in leaves_of(view)], note="leaf")
 
     def allows(self, prefix: Prefix) -> bool:
-        return not set(prefix) & set(self.forbid)
+        return not set(prefix) & set(self.forbid) and (self.outer is None or self.outer.admits(prefix))
 
     def writable(self, book: Book, key: tuple) -> bool:
         """Whether a family is valid and in the generator's language: a network may write what it was never
