@@ -38,6 +38,12 @@ def test_terms_have_no_poles_near_the_rows_and_no_forbidden_operators():
         assert np.abs(evaluate(prefix, between, constants)).max() < 10 * np.abs(row).max()
 
 
+def test_exponentials_that_span_many_orders_of_magnitude_are_no_terms():
+    X = np.random.default_rng(5).uniform((1, 0), (20, 2), (50, 2))
+    found = {" ".join(prefix) for prefix, _ in usable_terms(X, frozenset())[0]}
+    assert any("exp x2" in text for text in found) and not any("exp x1" in text for text in found)
+
+
 def friedman(n: int, rng: np.random.Generator):
     X = rng.uniform(0, 1, (n, 4))
     clean = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3]
