@@ -60,6 +60,29 @@ def test_a_combination_predicts_new_rows_and_its_errors_are_honest():
     assert found.errors.mean() == pytest.approx(np.mean((values - y_fresh) ** 2), rel=0.25)
 
 
+def test_among_given_formulas_the_clearly_better_one_and_else_the_first_is_the_one_to_beat():
+    X, y, _ = friedman(200, np.random.default_rng(1))
+    line, sum_of = (
+        (("add", "mul", "C", "x4", "C"), (10.0, 7.0)),
+        ("add", "C", "add", "mul", "C", "x4", "mul", "C"),
+    )
+    better, same = (
+        ((*sum_of, "mul", "x1", "x2"), (3.0, 10.0, 9.0)),
+        (("add", "C", "mul", "x4", "C"), (7.0, 10.0)),
+    )
+    assert combination(X, y, formulas=[line, better]).best_given == 1
+    assert combination(X, y, formulas=[line, same]).best_given == 0
+    undefined = (("log", "sub", "x1", "C"), (0.5,))
+    assert combination(X, y, formulas=[undefined, line]).best_given == 1
+
+
+def test_from_few_rows_a_combination_of_few_terms_is_learnt():
+    X, y, _ = friedman(75, np.random.default_rng(2))
+    fresh, _, clean = friedman(2000, np.random.default_rng(3))
+    found = combination(X, y, formulas=[(("add", "mul", "C", "x4", "C"), (10.0, 7.0))])
+    assert r2_score(clean, evaluate(found.formula[0], fresh, found.formula[1])) > 0.9
+
+
 def test_a_law_with_errors_stays_the_answer_and_a_table_without_one_gets_a_combination():
     rng = np.random.default_rng(3)
     X = rng.uniform(1, 5, (150, 2))
