@@ -208,6 +208,8 @@ def _apply(token: str, p: _Piece, q: _Piece | None = None) -> _Piece:
         return _Piece(math.sqrt(p.a), 0.0, join(token, p.tree))
     if token == "exp" and abs(p.b) < 300:  # exp(a·u + b) = exp(b)·exp(a·u)
         return _Piece(math.exp(p.b), 0.0, join(token, _times(p.a, p.tree)))
+    if token in ("sin", "cos") and abs(p.b) > 2 * math.pi:
+        p = p._replace(b=math.remainder(p.b, 2 * math.pi))
     return _Piece(1.0, 0.0, join(token, _written(p)))
 
 

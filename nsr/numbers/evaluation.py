@@ -13,6 +13,8 @@ from nsr.numbers.fitting import score
 from nsr.numbers.interpreter import as_columns, prepare_program, run, run_tangents, stack_size
 from nsr.numbers.weighting import weighted_score
 
+BLOCK = 2**16  # rows are computed so many at a time: the stack stays small, however long a table is
+
 
 def evaluate(prefix: Prefix, X: np.ndarray, constants: Sequence[float] = ()) -> np.ndarray:
     """Values of an expression at the points X (P, D): (P,) float64, nan or inf where it is undefined.
@@ -20,10 +22,24 @@ def evaluate(prefix: Prefix, X: np.ndarray, constants: Sequence[float] = ()) -> 
     >>> evaluate(("add", "C", "pow2", "x1"), np.array([[1.0], [2.0]]), (0.5,))
     array([1.5, 4.5])
     """
+    if len(X) > BLOCK:
+        values = np.empty(len(X))
+        for rows in blocks(len(X)):
+            values[rows] = evaluate(prefix, X[rows], constants)
+        return values
     program, columns, constants = _prepare(prefix, X, constants)
     stack = np.empty((stack_size(program), columns.shape[1]))  # (S, P)
     run(program, constants, columns, stack)
     return stack[0].copy()
+
+
+def blocks(P: int) -> list[slice]:
+    """P rows in pieces of at most BLOCK.
+
+    >>> blocks(BLOCK + 1)
+    [slice(0, 65536, None), slice(65536, 65537, None)]
+    """
+    return [slice(begin, min(begin + BLOCK, P)) for begin in range(0, P, BLOCK)]
 
 
 def function_at(token: Token, value: float) -> float:

@@ -34,12 +34,13 @@ from nsr.formulas.notation import to_infix, to_latex, to_sympy
 from nsr.network.checkpoints import Trained, load, load_folder
 from nsr.network.devices import best_device
 from nsr.numbers.compression import decided_by_few, fair_r2
-from nsr.numbers.evaluation import evaluate, r2_score
+from nsr.numbers.evaluation import blocks, evaluate, r2_score
 from nsr.numbers.simplification import is_strained
 from nsr.numbers.weighting import deviation
 from nsr.regressor import exports, reports
 from nsr.regressor.agreement import Agreement, Rival, chosen_again
 from nsr.regressor.judging import (
+    AS_WELL,
     CLOSE,
     SAMPLE,
     STRAINED,
@@ -49,7 +50,9 @@ from nsr.regressor.judging import (
     digits_for,
     half_widths,
     is_idle,
+    is_plain_sized,
     judged,
+    plain_one,
     price_of_digits,
     rounded,
     sample_of,
@@ -91,8 +94,9 @@ LISTED = 100  # candidates in equations_: so many of the best fits and of the sh
 RIVALS = 10  # shortest descriptions that `agreement` chooses among, besides the front
 PLAINER = 5  # of the latter are tried with fewer constants and functions
 EXACT = "a plain form fits exactly"
-# a share of the variance: where the shortest description leaves more, combinations are tried
+# a share of the variance: where the shortest description leaves more, cross-validation decides
 UNEXPLAINED = 0.02
+TRIED = 8  # shortest descriptions that are compared with it by cross-validation
 COMBINED = 1000  # rows that a combination is chosen on
 # seconds: a fit with less has no combination; so many more are spent on an answer with enormous constants
 GRACE = 0.5
@@ -119,7 +123,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
                   (each column alone), or the columns to use, by name or number. Plain forms
                   (nsr.search.plain_forms) are tried in ten columns
     selection     which candidate is the answer: "short" (the shortest description: the fit weighed against
-                  the formula's length; where that leaves more than 2 % of the variance, a combination of terms if it
+                  the formula's length; where that leaves more than 2 % of the variance, another candidate or a combination of terms if it
                   predicts better in cross-validation) or "r2" (the best fit, for data without noise)
     nice          set constants of the answer to numbers such as 1/2, √2 or 2π where the data allow
                   (nsr.regressor.nice_numbers); `nice_` then has their names
@@ -246,7 +250,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         self.symbols_ = [symbols[j] for j in chosen]
         self._indices, self.weights_ = chosen, trained.name
         self.y_mean_ = float(y.mean() if weights is None else np.average(y, weights=weights))
-        X = np.ascontiguousarray(X[:, chosen])
+        X = _taken(X, chosen)
         given = [read_formula(text, self.symbols_) for text in self.start]
         used = (VARIABLES[chosen.index(j)] for j in needed if outer is None or j in outer.core)
         dimensions = Dimensions.read(self.X_units, self.y_units, names, chosen)
@@ -439,7 +443,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         """Everything about the candidates, in the user's units, the answer first."""
         floor, spread, few = rounding_floor(y), float(np.ptp(y)), decided_by_few(y, weights)
         chosen = sample_of(X, y, SAMPLE, 0)
-        some = X[chosen]
+        some, plain_sized = X[chosen], is_plain_sized(X, y)
 
         def told(one: Found, r2: float) -> dict:
             (c, prefix, constants) = one
@@ -460,10 +464,12 @@ class NSRegressor(RegressorMixin, BaseEstimator):
                 "formula": (prefix, constants),
                 "digits": digits,
                 "same": canonical(c.prefix),
+                "left": 1.0 - fair,
                 # constants of plain forms are in the user's units, where they may be of any size
                 "strained": price > 0
                 or is_idle(prefix, constants, some, spread)
-                or (c.note != "plain" and is_strained(c.constants, STRAINED)),
+                or (c.note != "plain" and is_strained(c.constants, STRAINED))
+                or (plain_sized and is_strained(constants, STRAINED)),
             }
 
         rows = [
@@ -479,14 +485,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         rows = list(different.values())
         in_a_hurry = self.max_time is not None and self.max_time < GRACE
         if self.selection == "short" and not (in_a_hurry or deadline.interrupted):
-            answer = self._plain_or_combined(rows, X, y, weights, allowance)
-            if answer is not None:
-                (prefix, constants), source = answer
-                r2 = r2_score(y, evaluate(prefix, X, constants), weights)
-                row = told(Found(Candidate(prefix, constants, r2), prefix, constants), r2)
-                del row["same"]
-                rows = [row | {"source": source}, *rows] if r2 > -np.inf else rows
-        rows = [{key: value for key, value in row.items() if key != "strained"} for row in rows]
+            rows = self._plain_or_combined(rows, X, y, weights, allowance, told)
+        for row in rows:
+            del row["strained"], row["left"]
         self._formulas: list[Valued] = [row.pop("formula") for row in rows]
         self._digits: list[int | None] = [row.pop("digits") for row in rows]
         prefix, constants = self._formulas[0]
@@ -515,28 +516,52 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         y: np.ndarray,
         weights: np.ndarray | None,
         allowance: Allowance,
-    ) -> tuple[Valued, str] | None:
-        """What to answer instead of the shortest description, and where that comes from: a plain formula, if the
-        constants are enormous or cancel; where no formula explains the table, a combination of several."""
+        told: Callable[[Found, float], dict],
+    ) -> list[dict]:
+        """The rows with the answer first, where that is not the shortest description: a plain formula, if its
+        constants are strained; where no formula explains the table, the one that predicts best in
+        cross-validation, or a combination of several."""
         if allowance.outer is not None and not allowance.outer.bare:
-            return None
-        first, same, part = rows[0], Units.same(X.shape[1]), sample_of(X, y, COMBINED, 0)
-        left, share = 1.0 - first["r2"], None if weights is None else weights[part]
-        if left > UNEXPLAINED:
-            best = max(rows, key=lambda r: r["r2"] if r["constants"] <= len(y) // 20 else -np.inf)
-            formulas = [first["formula"], *([best["formula"]] if best is not first else [])]
+            return rows
+        same, part = Units.same(X.shape[1]), sample_of(X, y, COMBINED, 0)
+        share = None if weights is None else weights[part]
+
+        def new(formula: Valued, source: str) -> dict | None:
+            right = allowance.made_right(same.back(*formula))
+            if right is None:
+                return None
+            prefix, constants = right
+            r2 = r2_score(y, evaluate(prefix, X, constants), weights)
+            row = told(Found(Candidate(prefix, constants, r2, note="plain"), prefix, constants), r2)
+            del row["same"]
+            return row | {"source": source} if r2 > -np.inf else None
+
+        if rows[0]["strained"]:
+            table = Problem(X[part], y[part], floor=rounding_floor(y), weights=share)
+            unmasked = undisguised(rows[0]["formula"], table, Deadline(GRACE, self._clock))
+            plainer_one = None if unmasked[0] == rows[0]["formula"][0] else new(unmasked, "search")
+            chosen = plain_one(rows if plainer_one is None else [*rows, plainer_one])
+            if chosen is None and plainer_one and plainer_one["left"] <= AS_WELL * rows[0]["left"] + NOISE:
+                chosen = plainer_one
+            if chosen is not None:
+                rows = [chosen, *(row for row in rows if row is not chosen)]
+        if 1.0 - rows[0]["r2"] > UNEXPLAINED:
+            plain = [r for r in rows if not r["strained"]]
+            best = max(
+                plain, key=lambda r: r["r2"] if r["constants"] <= len(y) // 20 else -np.inf, default=None
+            )
+            line = [r for r in rows if r["source"] == "yardstick"]
+            listed = [rows[0], *([best] if best else []), *line, *plain[:TRIED]]
+            listed = list({id(row): row for row in listed}.values())
+            formulas = [row["formula"] for row in listed]
             admits = allowance.admits_part if allowance.of_structure else None
             found = combination(X[part], y[part], share, formulas, allowance.forbidden, admits)
-            if found and found.predicts_better and allowance.admits(found.formula[0]):
-                return allowance.made_right(same.back(*found.formula)) or found.formula, "combination"
-        # where a few rows decide R², it does not tell which formula fits as well
-        if first["strained"] and not decided_by_few(y, weights):
-            table = Problem(X[part], y[part], floor=rounding_floor(y), weights=share)
-            plain = undisguised(first["formula"], table, Deadline(GRACE, self._clock))
-            tidy = allowance.made_right(same.back(*plain))
-            if plain[0] != first["formula"][0] and allowance.admits(plain[0]) and tidy:
-                return tidy, "search"
-        return None
+            if found:
+                chosen = listed[found.best_given]
+                rows = [chosen, *(row for row in rows if row is not chosen)]
+                row = new(found.formula, "combination") if found.predicts_better else None
+                rows = rows if row is None or row["strained"] > chosen["strained"] else [row, *rows]
+        return rows
 
     def _list(self, rows: list[dict]) -> None:
         """The table of candidates, its front, and the answer."""
@@ -570,8 +595,9 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         check_table(X, None)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        prefix, constants = self._formula(row)
-        values = evaluate(prefix, np.ascontiguousarray(X[:, self._indices]), constants)
+        values, formula = np.empty(len(X)), self._formula(row)
+        for rows in blocks(len(X)):
+            values[rows] = evaluate(formula[0], _taken(X[rows], self._indices), formula[1])
         wrong = ~np.isfinite(values)
         if wrong.any():
             warnings.warn(
@@ -638,7 +664,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         check_table(X, y)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
         X, y, weights = weighted(X, np.asarray(y, np.float64), sample_weight, y_error)
-        return np.ascontiguousarray(X[:, self._indices]), y, weights
+        return _taken(X, self._indices), y, weights
 
     def _agreement(
         self, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, n: int, deadline: Deadline
@@ -721,6 +747,11 @@ class NSRegressor(RegressorMixin, BaseEstimator):
 
     def _named(self, infix: str) -> str:
         return re.sub(r"\bx(\d+)\b", lambda match: self.symbols_[int(match[1]) - 1], infix)
+
+
+def _taken(X: np.ndarray, columns: list[int]) -> np.ndarray:
+    """Some columns of X (P, D); X itself, not a copy, if these are all."""
+    return X if columns == list(range(X.shape[1])) else X[:, columns]
 
 
 def _numbers_of(columns: Sequence, names: list[str], option: str) -> list[int]:

@@ -12,18 +12,18 @@ import numpy as np
 from nsr.data.problems import Problem, rounding_floor
 from nsr.data.rescaling import Units
 from nsr.formulas.expressions import Prefix, Valued
-from nsr.numbers.evaluation import evaluate, gradient, r2_score
-from nsr.numbers.fitting import fit_constants
+from nsr.numbers.evaluation import blocks, evaluate, gradient, r2_score
 from nsr.numbers.simplification import is_strained
 from nsr.numbers.weighting import roots
 from nsr.search.deadline import Deadline
-from nsr.search.disguises import limits
+from nsr.search.disguises import calmed, limits
 from nsr.search.model_selection import description_length
 from nsr.search.oracle import NOISE, Candidate, Oracle
 from nsr.search.pruning import plainer
 
 # Candidates are fitted to so many rows of a longer table, and the printed digits are checked on them.
 SAMPLE = 4000
+STEPS = 4  # of the fit to all rows
 FINALISTS = 5  # candidates that are always judged on all rows; the best so many are fitted to all rows
 # of the spread of y (largest minus smallest): so far may the printed formula be from what `predict` says
 CLOSE = 1e-6
@@ -33,6 +33,11 @@ UNTOLD = 1e-3
 IDLE = 1e-8  # of the spread of y: what a constant changes at least
 STRAINED = 1e5  # a constant above that, or below its inverse, is enormous or tiny
 AS_WELL = 1.1  # times what a formula leaves may a plainer one leave
+# share of y's variance: so much more than a formula with strained constants may a plain one leave …
+A_LITTLE = 1e-3
+STRAIN = 30.0  # … or so many nats longer may its description be
+LAW = 4  # constants: an exact formula that has no more may be a law, whatever their sizes
+SIZES = 1e-3, 1e4  # of the largest value of plain columns, and of y: between them, constants are plain, too
 SPARE = 2  # digits that a constant may need more than y has, at no price
 BEYOND, FAR = (
     0.1,
@@ -93,11 +98,36 @@ def judged(
     done.sort(key=lambda pair: key(*pair))
     for i, (one, r2) in enumerate(done[:FINALISTS]):
         if one.constants and r2 > -np.inf and 1.0 - r2 > NOISE and (i == 0 or not deadline.passed):
-            fit = fit_constants(one.prefix, X, y, starts=0, initial=one.constants, weights=weights)
-            if fit.r2 > r2:
-                tidied = Units.same(X.shape[1]).back(one.prefix, fit.constants)
-                done[i] = Found(one.candidate, *tidied), fit.r2
+            done[i] = refined(one, r2, X, y, weights, deadline)
     return done
+
+
+def refined(
+    one: Found, r2: float, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None, deadline: Deadline
+) -> tuple[Found, float]:
+    """A formula that was fitted to a sample, fitted to all rows, and its R²: by the method of Gauss and Newton, which
+    needs few steps from there and sees one block of rows at a time."""
+    K = len(one.constants)
+    for step in range(STEPS):
+        if step > 0 and deadline.passed:
+            break
+        R = np.empty((0, K + 1))  # of the QR decomposition of (J, y − f), (P, K + 1)
+        for rows in blocks(len(y)):
+            values, J = gradient(one.prefix, X[rows], one.constants)
+            share = 1.0 if weights is None else np.sqrt(weights[rows])[:, None]
+            R = np.vstack([R, np.column_stack([J, y[rows] - values]) * share])
+            if not np.isfinite(R).all():
+                return one, r2
+            R = np.linalg.qr(R, mode="r")
+        scale = np.linalg.norm(R[:, :K], axis=0)
+        scale[scale == 0.0] = 1.0
+        move = np.linalg.lstsq(R[:, :K] / scale, R[:, K], rcond=1e-12)[0] / scale
+        moved = one._replace(constants=tuple((np.array(one.constants) + move).tolist()))
+        better = _r2(moved, X, y, weights)
+        if not better > r2:
+            break
+        one, r2 = moved, better
+    return one._replace(**dict(zip(("prefix", "constants"), Units.same(X.shape[1]).back(*one[1:])))), r2
 
 
 def _r2(one: Found, X: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
@@ -153,6 +183,17 @@ def is_idle(prefix: Prefix, constants: Sequence[float], X: np.ndarray, spread: f
         return bool((np.abs(J * np.array(constants)).max(0) < IDLE * spread).any())
 
 
+def is_plain_sized(X: np.ndarray, y: np.ndarray) -> bool:
+    """Whether the values of all columns of X (P, D) and of y (P,) are of plain sizes: formulas for them need no
+    enormous or tiny constants.
+
+    >>> is_plain_sized(np.ones((3, 2)), np.ones(3)), is_plain_sized(np.full((3, 2), 6.6e-34), np.ones(3))
+    (True, False)
+    """
+    sizes = [float(np.abs(column).max()) for column in (*X.T, y)]
+    return SIZES[0] <= min(sizes) and max(sizes) <= SIZES[1]
+
+
 def undisguised(formula: Valued, table: Problem, deadline: Deadline) -> Valued:
     """A formula with enormous, tiny or cancelling constants, or a plain one that fits the table as well: without what
     the data do not need (nsr.search.pruning), and as the limit that it is close to (nsr.search.disguises).
@@ -163,23 +204,42 @@ def undisguised(formula: Valued, table: Problem, deadline: Deadline) -> Valued:
     ('pow2', 'x1')
     """
     oracle, spread = Oracle(table), float(np.ptp(table.y))
-    first = oracle.verify([formula[0]], initial=(formula[1] or None,), starts=0)[0]
-    best = plainer(first, oracle, deadline) if first.valid else first
 
     def price(one: Candidate) -> float:
-        return price_of_digits(one.prefix, one.constants, table.X, spread) + 10.0 * is_strained(
-            one.constants, STRAINED
-        )
+        given = one.prefix, one.constants, table.X, spread
+        return price_of_digits(*given) + 10.0 * (is_strained(one.constants, STRAINED) or is_idle(*given))
 
-    while best.valid and price(best) > 0 and not deadline.passed:
-        forms = limits(best.prefix, best.constants, table.X)
-        tried = oracle.verify([p for p, _ in forms], initial=tuple(c or None for _, c in forms), starts=0)
-        enough = 1.0 - NOISE - AS_WELL * (1.0 - best.r2)
-        good = [one for one in tried if one.valid and one.r2 >= enough and price(one) < price(best)]
-        if not good:
-            break
-        best = min(good, key=lambda one: (price(one), len(one.prefix)))
+    def plainest(best: Candidate) -> Candidate:
+        while best.valid and price(best) > 0 and not deadline.passed:
+            forms = [form(best.prefix, best.constants, table.X) for form in (calmed, limits)]
+            forms = list(dict([*forms[1], *forms[0]]).items())
+            tried = oracle.verify([p for p, _ in forms], initial=tuple(c or None for _, c in forms), starts=0)
+            enough = 1.0 - NOISE - AS_WELL * (1.0 - best.r2)
+            good = [one for one in tried if one.valid and one.r2 >= enough and price(one) < price(best)]
+            if not good:
+                break
+            best = min(good, key=lambda one: (price(one), len(one.prefix)))
+        return best
+
+    best = plainest(oracle.verify([formula[0]], initial=(formula[1] or None,), starts=0)[0])
+    best = plainest(plainer(best, oracle, deadline)) if best.valid else best
     return (best.prefix, best.constants) if best.valid else formula
+
+
+def plain_one(rows: list[dict]) -> dict | None:
+    """The shortest description among rows without strained constants that explain about as much as the first row,
+    whose constants are strained; None if that is a short law as it stands, or if there is none."""
+    first = rows[0]
+    if first["left"] <= NOISE and first["constants"] <= LAW:
+        enough, longest = NOISE, -math.inf
+    else:
+        enough, longest = AS_WELL * first["left"] + A_LITTLE, first["description_length"] + STRAIN
+    good = [
+        row
+        for row in rows
+        if not row["strained"] and (row["left"] <= enough or row["description_length"] <= longest)
+    ]
+    return min(good, key=lambda row: row["description_length"], default=None)
 
 
 def half_widths(

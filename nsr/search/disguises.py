@@ -9,6 +9,7 @@ medians of u and v.
     u·v, u/v       →  n·u + m·v − m·n           where u and v vary little compared with m and n; u/v likewise
     tan(u)         →  1 / (π/2 − u)             close to a pole
     exp(c·log(u))  →  1/u, √u, u or u²          the one whose exponent is closest to c
+    u + v          →  u + n, or u               where v varies little compared with u (`calmed`)
 
 The constants of a limit follow from those of the expression. Whether it fits as well, a verification says.
 """
@@ -38,6 +39,7 @@ from nsr.numbers.simplification import simplify
 _EXPONENTS: dict[float, Prefix] = {-1: ("div", CONSTANT), 0.5: ("sqrt",), 1: (), 2: ("pow2",)}
 SMALL = 0.5  # arguments that vary less than this are small beside 1, on whose scale functions bend
 CLOSE = 1e-6  # a bend that is less than this beside the slope makes a straight line
+LITTLE = 1e-4  # beside a term that varies so much more, another one is a number
 _STEP = 1e-4  # of the argument's own spread, for the slope of a function
 
 
@@ -82,6 +84,41 @@ def _limits(prefix: Prefix, constants: Constants, X: np.ndarray) -> Iterator[Val
             new = [_sum_of(token, u, v, X)] if (CONSTANT,) not in (u[0], v[0]) else []
         for middle in new:
             yield before[0] + middle[0] + after[0], before[1] + middle[1] + after[1]
+
+
+def calmed(prefix: Prefix, constants: Constants, X: np.ndarray) -> list[Valued]:
+    """The expression with one term of a sum as a number, or left out, where it varies little compared with the other
+    at the points X (P, D); a number does not vary, and its size counts.
+
+    >>> X = np.linspace(1.0, 2.0, 9)[:, None]
+    >>> calmed(("mul", "x1", "sub", "x1", "C"), (1e9, ), X), calmed(("sub", "div", "C", "x1", "x1"), (1e-9, ), X)
+    ([(('mul', 'C', 'x1'), (-1000000000.0,))], [(('mul', 'C', 'x1'), (-1.0,))])
+    """
+    ends, found = spans(prefix), []
+    first = np.cumsum([0, *(token == CONSTANT for token in prefix)])
+
+    def between(i: int, j: int) -> Valued:
+        return prefix[i:j], tuple(constants[first[i] : first[j]])
+
+    for i, token in enumerate(prefix):
+        if token not in ("add", "sub"):
+            continue
+        before, after = between(0, i), between(ends[i], len(prefix))
+        terms = between(i + 1, ends[i + 1]), between(ends[i + 1], ends[i])
+        values = [evaluate(tokens, X, numbers) for tokens, numbers in terms]
+        for k in (0, 1):
+            other, size = values[1 - k], np.abs(values[1 - k]).max()
+            if terms[k][0] == (CONSTANT,) or not np.ptp(values[k]) <= LITTLE * (np.ptp(other) or size):
+                continue
+            middle, both = float(np.median(values[k])), list(terms)
+            both[k] = number(middle)
+            inner = join(token, *both)
+            if abs(middle) <= LITTLE * size:  # left out
+                inner = join("mul", number(-1.0), terms[1]) if token == "sub" and k == 0 else terms[1 - k]
+            new = simplify(before[0] + inner[0] + after[0], before[1] + inner[1] + after[1])
+            if np.isfinite(new[1]).all() and new[0] != prefix:
+                found.append(new)
+    return list(dict(found).items())
 
 
 def _line(token: str, u: Valued, X: np.ndarray) -> Valued:

@@ -346,7 +346,7 @@ def different(Z: np.ndarray) -> np.ndarray:
     [0, 1]
     """
     unit = Z / np.abs(Z).max(1, keepdims=True)
-    unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     looks = np.abs(
         unit @ np.random.default_rng(0).standard_normal((Z.shape[1], 3))
     )  # (T, 3), whatever the sign
@@ -410,13 +410,15 @@ class _Screen:
     """
 
     def __init__(self, target: Target, terms: list[Term], Z: np.ndarray, most: int) -> None:
-        self.target, self.terms = target, terms
-        self.weighted = Z * target.weights  # (T, P)
+        self.target, self.terms, self.Z = target, terms, Z
+        rest = Z * target.weights  # (T, P)
+        before = np.linalg.norm(rest, axis=1)
         q = target.weights / np.linalg.norm(target.weights)
-        rest = self.weighted - np.outer(self.weighted @ q, q)
+        rest -= np.outer(rest @ q, q)
         norms = np.linalg.norm(rest, axis=1)
-        self.fine = np.flatnonzero(norms > 1e-9 * np.linalg.norm(self.weighted, axis=1))
-        self.rest, self.t = rest[self.fine] / norms[self.fine, None], target.goal - (target.goal @ q) * q
+        self.fine = np.flatnonzero(norms > 1e-9 * before)
+        self.rest, self.t = rest[self.fine], target.goal - (target.goal @ q) * q
+        self.rest /= norms[self.fine, None]
         self.r = self.rest @ self.t
         self.kept: list[tuple[int, ...]] = []
         self.best: list[tuple[int, ...]] = []
@@ -442,11 +444,15 @@ class _Screen:
         """The best pairs, by the closed form of two regressors."""
         r = self.r
         some = np.unique([*largest(r**2, PAIRED), *range(min(PAIRED // 2, len(r)))])
-        g = self.rest[some] @ self.rest.T  # (S, T)
-        alone = 1.0 - g * g
-        both = np.where(
-            alone > 1e-9, (r[some, None] ** 2 + r**2 - 2 * r[some, None] * r * g) / alone, -np.inf
-        )
+        both = (
+            self.rest[some] @ self.rest.T
+        )  # (S, T), their products; they are large, and only three at a time
+        alone = both * both
+        np.subtract(1.0, alone, out=alone)
+        both *= 2 * r[some, None] * r
+        np.subtract(r[some, None] ** 2 + r**2, both, out=both)
+        both /= alone
+        both[~(alone > 1e-9)] = -np.inf
         places = largest(both.ravel(), 4 * BEAM)
         return {tuple(sorted((int(some[k // len(r)]), int(k % len(r))))) for k in places}
 
@@ -468,7 +474,7 @@ class _Screen:
         """The choices with their coefficients."""
         for choice in self.kept:
             rows = self.fine[list(choice)]
-            A = np.vstack([self.target.weights, self.weighted[rows]]).T  # (P, 1 + n)
+            A = np.vstack([self.target.weights, self.Z[rows] * self.target.weights]).T  # (P, 1 + n)
             c, left = self.target.solved(A)
             yield Sum(self.target.name, c[0], tuple(zip(c[1:], (self.terms[i] for i in rows))), left)
 

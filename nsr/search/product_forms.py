@@ -231,13 +231,16 @@ class _Logarithm:
                 factors += [Factor("log", term, theta=t) for t in (1.0, *thetas[::2])]
         values = self.logarithms(factors)
         fine = np.isfinite(values).all(1)
-        R = np.where(np.isfinite(values), values, 0.0) * self.weight
+        factors, R = [f for f, use in zip(factors, fine) if use], values[fine]
+        del values  # there are tens of thousands of factors
+        R *= self.weight
         before = np.linalg.norm(R, axis=1)
-        R = R - (R @ self.Q) @ self.Q.T
+        R -= (R @ self.Q) @ self.Q.T
         norms = np.linalg.norm(R, axis=1)
-        fine &= norms > 1e-7 * before
+        fine = norms > 1e-7 * before
         chosen = np.array(sorted(np.flatnonzero(fine), key=lambda i: factors[i].size), dtype=int)
-        R = R[chosen] / norms[chosen, None]
+        R = R[chosen]
+        R /= norms[chosen, None]
         apart = different(R) if len(R) else chosen
         return [factors[chosen[i]] for i in apart], R[apart]
 
@@ -245,24 +248,20 @@ class _Logarithm:
         """log |f| (M, P), not weighted; of "exp" the term itself."""
         terms = list({term for f in factors for term in (f.one, f.other)})
         at = dict(zip(terms, values_of(terms, self.X)))
-        theta = np.array([f.theta for f in factors])[:, None]
-        one, other = (np.stack([at[getattr(f, name)] for f in factors]) for name in ("one", "other"))
-        kinds = np.array([f.kind for f in factors])
-        L = np.empty_like(one)
-        for kind in set(kinds):
-            these = kinds == kind
-            a, z = one[these], theta[these] * one[these]
-            rise = np.maximum(z, 0.0)
+        L = np.empty((len(factors), len(self.X)))
+        for row, (kind, one, other, theta) in zip(L, factors):
+            a = at[one]
+            z = theta * a
             if kind == "sum":
-                L[these] = np.log(np.abs(a + theta[these] * other[these]))
+                row[:] = np.log(np.abs(a + theta * at[other]))
             elif kind == "minus":
-                L[these] = rise + np.log(-np.expm1(-np.abs(z)))
+                row[:] = np.maximum(z, 0.0) + np.log(-np.expm1(-np.abs(z)))
             elif kind == "log":
-                L[these] = np.log(np.abs(np.log1p(z)))
+                row[:] = np.log(np.abs(np.log1p(z)))
             elif kind == "plus":
-                L[these] = rise + np.log1p(np.exp(-np.abs(z)))
+                row[:] = np.maximum(z, 0.0) + np.log1p(np.exp(-np.abs(z)))
             else:
-                L[these] = np.log(np.abs(a)) if kind == "of" else a
+                row[:] = np.log(np.abs(a)) if kind == "of" else a
         return L
 
     def solved(self, factors: list[Factor]) -> Product:

@@ -12,7 +12,7 @@ from sklearn.metrics import r2_score as sklearn_r2
 from strategies import VOCABULARIES, prefixes
 
 from nsr.formulas.expressions import ARITY, CONSTANT, ExpressionError
-from nsr.numbers.evaluation import evaluate, gradient, r2_score
+from nsr.numbers.evaluation import BLOCK, evaluate, gradient, r2_score
 from nsr.numbers.interpreter import OPCODES, as_columns, compile_program, run, stack_size
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -238,3 +238,10 @@ def test_read_only_points_of_one_variable_need_no_second_compilation():
     X.flags.writeable = False
     columns = as_columns(X)
     assert columns.flags.writeable and columns.flags.c_contiguous and not np.shares_memory(columns, X)
+
+
+def test_a_long_table_has_the_values_of_its_blocks():
+    X, prefix = np.random.default_rng(0).uniform(1, 2, (BLOCK + 3, 2)), ("mul", "C", "sin", "mul", "x1", "x2")
+    values = evaluate(prefix, X, (2.0,))
+    np.testing.assert_array_equal(values[-3:], evaluate(prefix, X[-3:], (2.0,)))
+    np.testing.assert_allclose(values, 2 * np.sin(X[:, 0] * X[:, 1]), rtol=1e-12)

@@ -1,4 +1,4 @@
-"""How often NSRegressor answers in disguise: `python tests/regressor/disguise_count.py [problems] [seconds]`.
+"""How often NSRegressor answers in disguise: `python tests/regressor/disguise_count.py [problems] [seconds] [first]`.
 
 The problems are drawn here: sums of short terms with plain constants, some inside a root, a logarithm, an
 exponential or a denominator. An answer is in disguise if one of its constants is enormous or tiny, or needs
@@ -74,11 +74,11 @@ def in_disguise(model: NSRegressor, X: np.ndarray, y: np.ndarray) -> bool:
     return costs(*model._formula(0), X[:, model._indices], y)
 
 
-def main(problems: int = 300, seconds: float = 1.0) -> None:
+def main(problems: int = 300, seconds: float = 1.0, first: int = 0) -> None:
     warnings.simplefilter("ignore")
     NSRegressor(max_time=0.1).fit(np.arange(6.0).reshape(3, 2), [1.0, 2.0, 4.0])  # compiles
     disguised = exact = 0
-    for number in range(problems):
+    for number in range(first, first + problems):
         formula, X, y = drawn(number)
         with on_cores(1):
             model = Timed(max_time=seconds, random_state=0).fit(X, y)
@@ -90,4 +90,4 @@ def main(problems: int = 300, seconds: float = 1.0) -> None:
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:2]), *map(float, sys.argv[2:3]))
+    main(*map(int, sys.argv[1:2]), *map(float, sys.argv[2:3]), *map(int, sys.argv[3:4]))

@@ -38,6 +38,12 @@ def test_terms_have_no_poles_near_the_rows_and_no_forbidden_operators():
         assert np.abs(evaluate(prefix, between, constants)).max() < 10 * np.abs(row).max()
 
 
+def test_exponentials_that_span_many_orders_of_magnitude_are_no_terms():
+    X = np.random.default_rng(5).uniform((1, 0), (20, 2), (50, 2))
+    found = {" ".join(prefix) for prefix, _ in usable_terms(X, frozenset())[0]}
+    assert any("exp x2" in text for text in found) and not any("exp x1" in text for text in found)
+
+
 def friedman(n: int, rng: np.random.Generator):
     X = rng.uniform(0, 1, (n, 4))
     clean = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3]
@@ -52,6 +58,29 @@ def test_a_combination_predicts_new_rows_and_its_errors_are_honest():
     values = evaluate(found.formula[0], fresh, found.formula[1])
     assert r2_score(clean, values) > 0.95 > r2_score(clean, line.predict(fresh))
     assert found.errors.mean() == pytest.approx(np.mean((values - y_fresh) ** 2), rel=0.25)
+
+
+def test_among_given_formulas_the_clearly_better_one_and_else_the_first_is_the_one_to_beat():
+    X, y, _ = friedman(200, np.random.default_rng(1))
+    line, sum_of = (
+        (("add", "mul", "C", "x4", "C"), (10.0, 7.0)),
+        ("add", "C", "add", "mul", "C", "x4", "mul", "C"),
+    )
+    better, same = (
+        ((*sum_of, "mul", "x1", "x2"), (3.0, 10.0, 9.0)),
+        (("add", "C", "mul", "x4", "C"), (7.0, 10.0)),
+    )
+    assert combination(X, y, formulas=[line, better]).best_given == 1
+    assert combination(X, y, formulas=[line, same]).best_given == 0
+    undefined = (("log", "sub", "x1", "C"), (0.5,))
+    assert combination(X, y, formulas=[undefined, line]).best_given == 1
+
+
+def test_from_few_rows_a_combination_of_few_terms_is_learnt():
+    X, y, _ = friedman(75, np.random.default_rng(2))
+    fresh, _, clean = friedman(2000, np.random.default_rng(3))
+    found = combination(X, y, formulas=[(("add", "mul", "C", "x4", "C"), (10.0, 7.0))])
+    assert r2_score(clean, evaluate(found.formula[0], fresh, found.formula[1])) > 0.9
 
 
 def test_a_law_with_errors_stays_the_answer_and_a_table_without_one_gets_a_combination():

@@ -6,6 +6,7 @@ import pickle
 import re
 import subprocess
 import sys
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -30,7 +31,7 @@ from nsr.numbers.evaluation import evaluate, r2_score
 from nsr.numbers.fitting import fit_constants
 from nsr.regressor import estimator, srbench
 from nsr.regressor.estimator import column_importance, default_weights
-from nsr.regressor.judging import Found, digits_for, half_widths
+from nsr.regressor.judging import Found, digits_for, half_widths, plain_one, refined
 from nsr.regressor.measurements import report
 from nsr.regressor.tables import TableError
 from nsr.search import oracle, subsampling, warming
@@ -351,6 +352,26 @@ def test_constants_that_cancel_are_priced_by_their_digits():
     assert 1 - r2_score(y, evaluate(wave, X, fit.constants)) < 1e-12 and "cos" not in model.formula_
 
 
+@pytest.mark.parametrize(
+    ("first", "others", "answer"),
+    [
+        ((1e-11, 12, -900.0), [(1e-8, -700.0), (1e-5, -400.0)], -700.0),  # a plain one fits about as well
+        ((1e-11, 12, -900.0), [(0.05, -200.0)], None),  # a plain one is much worse
+        ((1e-14, 2, -900.0), [(1e-8, -700.0)], None),  # a short law
+        ((1e-14, 2, -900.0), [(1e-13, -850.0)], -850.0),  # a short law in disguise
+        ((0.10, 5, -90.0), [(0.15, -70.0)], -70.0),  # with noise descriptions decide
+        ((0.10, 5, -90.0), [(0.30, -40.0)], None),
+    ],
+)
+def test_a_formula_with_strained_constants_is_left_for_a_plain_one_that_explains_about_as_much(
+    first, others, answer
+):
+    rows = [dict(zip(("left", "constants", "description_length"), first), strained=True)]
+    rows += [{"left": left, "description_length": length, "strained": False} for left, length in others]
+    chosen = plain_one(rows)
+    assert (chosen and chosen["description_length"]) == answer
+
+
 def test_95_of_100_intervals_hold_the_constant():
     rng, x, held = np.random.default_rng(5), np.linspace(0, 3, 40)[:, None], []
     prefix = ("add", "C", "mul", "C", "exp", "mul", "C", "x1")
@@ -627,6 +648,40 @@ def test_the_answer_of_a_long_table_is_fitted_to_all_its_rows():
     best = fit_constants(prefix, X, y, initial=constants)
     assert model.equations_["r2"][0] == pytest.approx(r2_score(y, model.predict(X)), abs=1e-9)
     assert r2_score(y, model.predict(X)) > best.r2 - 1e-9
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_fit_to_all_rows_in_blocks_is_that_to_all_rows_at_once(weighted):
+    rng = np.random.default_rng(8)
+    X, prefix = rng.uniform(1, 5, (70_000, 2)), tuple("add mul C exp mul C x1 mul C x2".split())
+    y = 2 * np.exp(-0.5 * X[:, 0]) + 3 * X[:, 1] + 0.1 * rng.standard_normal(len(X))
+    weights = rng.uniform(0.1, 1, len(X)) if weighted else None
+    one = Found(Candidate(prefix), prefix, (2.1, -0.48, 2.9))
+    (_, _, constants), r2 = refined(one, -np.inf, X, y, weights, Deadline(None))
+    best = fit_constants(prefix, X, y, initial=(2.0, -0.5, 3.0), weights=weights)
+    np.testing.assert_allclose(sorted(constants), sorted(best.constants), rtol=1e-7)
+    assert r2 == pytest.approx(best.r2, abs=1e-12)
+
+
+def test_a_long_table_is_not_copied():
+    """Memory that is taken for judging, predicting and scoring, beside the table's own."""
+    rng = np.random.default_rng(6)
+    X, text = rng.uniform(1, 5, (600_000, 5)), "add C add mul C x2 mul C sin add C mul C x1"
+    y = 2.5 * np.sin(X[:, 0]) + X[:, 1] + 0.1 * rng.standard_normal(len(X))
+    model = small(strategy=Knows(text), bag_size=50).fit(X[:5000], y[:5000])
+    prefix, constants = tuple(text.split()), (0.0, 1.1, 2.4, 0.0, 1.0)
+    one = Found(Candidate(prefix, constants, 0.9), prefix, constants)
+    for work in (
+        lambda: model._tabulate([one], X, y, tiny_full(), Deadline(None)),
+        lambda: model.predict(X),
+        lambda: model.score(X, y),
+    ):
+        tracemalloc.start()
+        work()
+        taken = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert taken < 1.7 * X.nbytes
+    assert model.equations_.r2[0] == pytest.approx(r2_score(y, model.predict(X)), abs=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,12 @@ import pytest
 from tiny_full import tiny_full
 
 from nsr.data.problems import Problem
+from nsr.data.rescaling import Units
 from nsr.data.templates import sample_templates
 from nsr.formulas.expressions import FULL, is_valid
 from nsr.numbers.evaluation import evaluate
 from nsr.numbers.simplification import is_strained
-from nsr.search.disguises import limits
+from nsr.search.disguises import calmed, limits
 from nsr.search.engine import solve
 from nsr.search.oracle import Oracle
 from nsr.search.pruning import plainer
@@ -120,3 +121,24 @@ def test_where_a_function_is_nearly_straight_its_limit_has_its_values():
         line = limits(prefix, constants, X)[0]
         assert token not in line[0]
         assert np.allclose(evaluate(line[0], X, line[1]), evaluate(prefix, X, constants), atol=1e-8)
+
+
+def test_a_term_that_hardly_varies_is_a_number_or_left_out():
+    for text, constants, plain in (
+        ("mul add x1 C exp x2", (7e14,), "mul C exp x2"),
+        ("add pow2 x1 add x2 div C x1", (3e-13,), "add x2 pow2 x1"),
+        ("sub pow2 x1 log add C mul C x2", (3.0, 1e-9), "add C pow2 x1"),
+    ):
+        prefix = tuple(text.split())
+        forms = dict(calmed(prefix, constants, X))
+        values = evaluate(prefix, X, constants)
+        assert tuple(plain.split()) in forms
+        assert np.allclose(evaluate(tuple(plain.split()), X, forms[tuple(plain.split())]), values, rtol=1e-8)
+
+
+def test_a_phase_is_less_than_a_turn_after_a_change_of_units():
+    units = Units((0.0,), (1.0,), 0.0, 10.0)
+    prefix, constants = ("sin", "add", "C", "x1"), (100.0,)
+    new, back = units.back(prefix, constants)
+    assert max(map(abs, back)) <= 10.0
+    assert np.allclose(evaluate(new, X[:, :1], back), 10 * evaluate(prefix, X[:, :1], constants))
