@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 Token = str
 Prefix = tuple[Token, ...]
@@ -69,6 +70,18 @@ def arity(token: Token) -> int:
     except (KeyError, TypeError):
         known = f"{', '.join(BINARY + UNARY)}, C and x1 … x{len(VARIABLES)}"
         raise ExpressionError(f"unknown token {str(token)[:40]!r}; tokens are {known}") from None
+
+
+def apart(formula: Prefix | Valued, constants: Any = None) -> tuple[Prefix, Any]:
+    """A prefix and its constants, given as two or together, as `parse` gives them.
+
+    >>> apart((("add", "x1", "C"), (2.0,))), apart(("sin", "x1"))
+    ((('add', 'x1', 'C'), (2.0,)), (('sin', 'x1'), None))
+    """
+    together = (
+        len(formula) == 2 and isinstance(formula[0], tuple) and (constants is None or not len(constants))
+    )
+    return formula if together else (formula, constants)
 
 
 def subtree_end(prefix: Prefix, start: int = 0) -> int:

@@ -20,6 +20,7 @@ from nsr.formulas.expressions import (
     ExpressionError,
     Prefix,
     Valued,
+    apart,
     check,
     constants_at,
     fold,
@@ -70,7 +71,9 @@ def _powers(prefix: Prefix, values: Sequence[float], exact: bool) -> set[int]:
     }
 
 
-def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: int | None = None) -> str:
+def to_infix(
+    prefix: Prefix | Valued, constants: Sequence[float] | None = None, digits: int | None = None
+) -> str:
     """Infix text; `parse` gives back the same tuple and (with digits=None) the same constants.
 
     >>> to_infix(("sub", "mul", "C", "pow2", "sin", "x1", "div", "x2", "add", "x3", "C"), (2.5, 1.0))
@@ -78,6 +81,7 @@ def to_infix(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
     >>> to_infix(("exp", "mul", "C", "log", "x1"), (0.3,))
     'x1**0.3'
     """
+    prefix, constants = apart(prefix, constants)
     prefix = check(prefix)
     names = _at_constants(prefix, constants, lambda c: _written(c, digits))
     powers = _powers(prefix, [float(names[i]) for i in sorted(names)], exact=digits is None)
@@ -121,12 +125,15 @@ _TEX_FUNCTION = {name: rf"\{'arcsin' if name == 'asin' else name}" for name in F
 _NEGATIVE, _SUM, _PRODUCT, _CALL, _ATOM = range(5)  # how tightly a piece of LaTeX holds together
 
 
-def to_latex(prefix: Prefix, constants: Sequence[float] | None = None, digits: int | None = 4) -> str:
+def to_latex(
+    prefix: Prefix | Valued, constants: Sequence[float] | None = None, digits: int | None = 4
+) -> str:
     r"""LaTeX for reading, constants rounded to `digits` significant digits (None: all of them).
 
     >>> print(to_latex(("add", "sin", "x1", "mul", "C", "x2"), (2.5,)))
     \sin\left(x_{1}\right) + 2.5\,x_{2}
     """
+    prefix, constants = apart(prefix, constants)
     prefix = check(prefix)
 
     def figure(value: float) -> str:
@@ -172,7 +179,7 @@ def to_latex(prefix: Prefix, constants: Sequence[float] | None = None, digits: i
 # --------------------------------------------------------------------------------------------------------------- sympy
 
 
-def to_sympy(prefix: Prefix, constants: Sequence[float] | None = None) -> sympy.Expr:
+def to_sympy(prefix: Prefix | Valued, constants: Sequence[float] | None = None) -> sympy.Expr:
     """The sympy expression over real symbols x1 …; constants without values become symbols c1, c2, …
 
     >>> to_sympy(("sub", "x1", "mul", "C", "sin", "x2"), (2.5,))
@@ -180,6 +187,7 @@ def to_sympy(prefix: Prefix, constants: Sequence[float] | None = None) -> sympy.
     """
     import sympy  # slow to import, and only readers and tests need it
 
+    prefix, constants = apart(prefix, constants)
     prefix = check(prefix)
     at = {i: sympy.Symbol(f"c{k}", real=True) for k, i in enumerate(constants_at(prefix), 1)}
     at.update(_at_constants(prefix, constants, sympy.Float))

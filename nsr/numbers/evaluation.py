@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nsr.formulas.expressions import CONSTANT, ExpressionError, Prefix, Token
+from nsr.formulas.expressions import CONSTANT, ExpressionError, Prefix, Token, Valued, apart
 from nsr.numbers.fitting import score
 from nsr.numbers.interpreter import as_columns, prepare_program, run, run_tangents, stack_size
 from nsr.numbers.weighting import weighted_score
@@ -16,12 +16,13 @@ from nsr.numbers.weighting import weighted_score
 BLOCK = 2**16  # rows are computed so many at a time: the stack stays small, however long a table is
 
 
-def evaluate(prefix: Prefix, X: np.ndarray, constants: Sequence[float] = ()) -> np.ndarray:
+def evaluate(prefix: Prefix | Valued, X: np.ndarray, constants: Sequence[float] = ()) -> np.ndarray:
     """Values of an expression at the points X (P, D): (P,) float64, nan or inf where it is undefined.
 
     >>> evaluate(("add", "C", "pow2", "x1"), np.array([[1.0], [2.0]]), (0.5,))
     array([1.5, 4.5])
     """
+    prefix, constants = apart(prefix, constants)
     if len(X) > BLOCK:
         values = np.empty(len(X))
         for rows in blocks(len(X)):

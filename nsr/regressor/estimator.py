@@ -735,6 +735,7 @@ class NSRegressor(RegressorMixin, BaseEstimator):
         formulas, rows, about = exports.loaded(text)
         model, fitted = cls(**about["parameters"]), about["fitted"]
         names = fitted.pop("feature_names_in_")
+        fitted.setdefault("constant_units_", [])  # written before there were units
         if names is not None:
             model.feature_names_in_ = np.array(names, dtype=object)
         for name in _KEPT:

@@ -204,3 +204,12 @@ def test_from_sympy_refuses_what_has_no_token():
     ):
         with pytest.raises(ExpressionError):
             from_sympy(expression)
+
+
+def test_what_parse_gives_is_taken_as_it_is():
+    both = parse("2*x1 + sin(x2)")
+    assert to_infix(both) == to_infix(*both) == "2*x1 + sin(x2)"
+    assert to_sympy(both) == to_sympy(*both) and to_latex(both) == to_latex(*both)
+    assert same(evaluate(both, X), evaluate(both[0], X, both[1]))
+    with pytest.raises(ExpressionError, match="takes them apart"):
+        to_infix(both, (1.0,))
