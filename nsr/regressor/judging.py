@@ -34,7 +34,7 @@ IDLE = 1e-8  # of the spread of y: what a constant changes at least
 STRAINED = 1e5  # a constant above that, or below its inverse, is enormous or tiny
 AS_WELL = 1.1  # times what a formula leaves may a plainer one leave
 # share of y's variance: so much more than a formula with strained constants may a plain one leave …
-A_LITTLE = 1e-3
+A_LITTLE = 1e-2
 STRAIN = 30.0  # … or so many nats longer may its description be
 LAW = 4  # constants: an exact formula that has no more may be a law, whatever their sizes
 SIZES = 1e-3, 1e4  # of the largest value of plain columns, and of y: between them, constants are plain, too
