@@ -126,7 +126,7 @@ table.to_csv(path, index=False)
 
 # %% [markdown]
 # These lines are all that a user writes; outside this page `NSRegressor()` finds its network by itself. Without Python,
-# `python -m nsr fit ions.csv drift` does the same. Whoever knows more says so: `X_units`, `y_units`, `outer="f(a)*g(b)"`, and so on.
+# `python -m nsr fit ions.csv drift` does the same. `help(NSRegressor)` lists options: units, outer forms.
 
 # %%
 data = pd.read_csv(path)
