@@ -51,7 +51,7 @@ SEEDS, NOISES = (0, 1, 2), (0.001, 0.01, 0.1)
 LATE = 9.0  # seconds: larger budgets are measured after everything else but other seeds
 RELEASE = 3  # of the method: the test part is measured once for each
 SETTINGS = 2  # of the other programs
-COMBINING = 2  # of the rule of nsr.search.combinations, by which tables without a law are answered
+COMBINING = 3  # of the rule of nsr.search.combinations, by which tables without a law are answered
 BLOCKS = {
     "development": 3,
     "test": 12,
