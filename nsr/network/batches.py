@@ -84,6 +84,7 @@ class Batch:
     tokens: Tensor  # (B, L) int64, the decoder's input
     targets: Tensor  # (B, L) int64, 0 where nothing is to be learned (padding, prompt)
     hints: Tensor | None  # (B, Lh) int64
+    hint_only: Tensor | None  # (B,) bool, true where the points are not to be shown
     weight: float  # number of targets in the whole batch, over all processes
     shown: tuple[Prefix, ...]  # targets of the whole batch
 
@@ -116,6 +117,7 @@ class Stream:
     positions: int = 64  # longest sequence the network can read; longer items are left out
     prompts: Prompts | None = None
     hints: Hints | None = None
+    hint_only: float = 0.0  # share of the items of which only the hints are shown
     pad_to: int = 1  # lengths are rounded up to a multiple of this (compiled networks like few shapes)
     rank: int = 0
     world: int = 1
@@ -138,10 +140,12 @@ class Stream:
         cuts = np.array_split(order, self.pool)
         batches = []
         for i in rng.permutation(self.pool):
-            n_points, every, hints = int(rng.integers(fewest, most + 1)), cuts[i], None
+            n_points, every, hints, alone = int(rng.integers(fewest, most + 1)), cuts[i], None, None
             if self.hints:
                 told = [self.hints(rng, prefixes[j], *(about[j] for about in more)) for j in every]
                 hints = torch.from_numpy(_padded(told)[self.rank :: self.world])
+            if self.hints and self.hint_only:
+                alone = torch.from_numpy((rng.random(len(every)) < self.hint_only)[self.rank :: self.world])
             weight = float(sum(len(prefixes[j]) + 1 for j in every))
             mine = every[self.rank :: self.world]
             rows = _padded([[ids[token] for token in spelled[j]] for j in mine], self.pad_to)
@@ -151,7 +155,7 @@ class Stream:
             targets[~started] = 0
             shown = tuple(prefixes[j] for j in every)
             arrays = map(torch.from_numpy, (points[mine, :n_points], tokens, targets))
-            batches.append(Batch(*arrays, hints, weight, shown))
+            batches.append(Batch(*arrays, hints, alone, weight, shown))
         return batches
 
     def from_step(self, first: int, last: int) -> Iterator[Batch]:

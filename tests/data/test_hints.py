@@ -1,5 +1,6 @@
 """Hints: their words go there and back, symmetry is what sympy says, and what is drawn is true."""
 
+import dataclasses
 import itertools
 import math
 
@@ -44,7 +45,7 @@ from nsr.numbers.symmetry import symmetries
 
 TINY = dict(
     max_operators=3, draws=60, points_min=8, points_max=12, pool=2, width=16, heads=2, encoder_blocks=1, inducing=4, seeds=4,
-    decoder_layers=1, feedforward=16, batch=8, steps=12, save_every=5, record_every=3, snapshots=4, threads=1, hinted=True, hint_layers=1,
+    decoder_layers=1, feedforward=16, batch=8, steps=12, save_every=5, record_every=3, snapshots=4, threads=1, precision="float32", hinted=True, hint_layers=1,
 )  # fmt: skip
 
 
@@ -363,6 +364,40 @@ def test_batches_carry_true_hints():
             hints = decode(row, chosen.vocabulary)
             assert all(hint.true_of(prefix) for hint in hints) and Complexity(len(prefix)) in hints
             assert all(len(h.values) == h.tree.count("C") for h in hints if isinstance(h, Positive))
+
+
+def test_some_items_of_a_batch_show_their_hints_only():
+    """Their points do not matter; those of the others do."""
+    chosen = make_settings(TINY | dict(hint_only=0.5, hint_complexity=1.0, hint_std=1.0))
+    templates, draw = make_draw(chosen)
+    stream = Stream(
+        draw, chosen.vocabulary, 0, 64, (8, 12), 2, 64, None, make_hints(chosen), chosen.data.hint_only
+    )
+    batch = stream.pool_of(0)[0]
+    alone = batch.hint_only
+    assert alone.dtype == torch.bool and 0.3 < alone.float().mean() < 0.7
+    torch.manual_seed(0)
+    network = Network(chosen.config())
+    assert 0.8 < network.anchors.std() < 1.2 and 0.8 < network.hint_tokens.weight.std() < 1.2
+    inputs = batch.tokens, batch.hints, alone
+    one, other = (network(points, None, *inputs) for points in (batch.points, batch.points + 1))
+    torch.testing.assert_close(one[alone], other[alone])
+    assert not torch.allclose(one[~alone], other[~alone], atol=1e-3)
+    ranks = [dataclasses.replace(stream, rank=rank, world=2).pool_of(0)[0].hint_only for rank in (0, 1)]
+    assert torch.equal(ranks[0], alone[::2]) and torch.equal(ranks[1], alone[1::2])
+
+
+def test_without_such_items_the_draws_are_what_they_were():
+    streams = []
+    for share in (0.0, 0.5):
+        chosen = make_settings(TINY | dict(hint_only=share))
+        streams.append(
+            Stream(
+                make_draw(chosen)[1], chosen.vocabulary, 0, 8, (8, 12), 2, 64, None, make_hints(chosen), share
+            )
+        )
+    one, other = (stream.pool_of(3)[0] for stream in streams)
+    assert one.hint_only is None and other.hint_only is not None and torch.equal(one.hints, other.hints)
 
 
 def test_a_hinted_network_is_published_and_loaded_as_it_was(finished, monkeypatch, tmp_path):
