@@ -125,6 +125,16 @@ moved["another problem"] = float(torch.pdist(memory["none"]).median() / unit)
 pd.Series(moved, name="median distance").round(2).to_frame()
 
 # %% [markdown]
+# ## When does a network follow its hints?
+#
+# Written down before the network was trained and measured: a network *follows* positives if, told positives alone on `not_included`, at
+# least 80 % of its answers contain all given subtrees. Expected of this recipe: 60 to 85 %. If it follows, accuracy with positives is
+# expected to be higher than told nothing, because a true subtree is a part of the answer; the paper says lower.
+
+# %%
+FOLLOWS = 0.8
+
+# %% [markdown]
 # ## The tables
 #
 # `nsrwh` has the paper's rows, `nsrwh_options` other combinations and amounts and snapshots of the fine-tuning, `nsrwh_hints` says which

@@ -37,7 +37,7 @@ Draw = Callable[
 """(rng, n_items, n_points) → target prefixes and points (B, P, D+1) in float32, y last; all of them valid. Perhaps also a list with
 something more about each item that the hints want to know (its constants)."""
 Hints = Callable[..., Sequence[int]]
-"""(rng, target prefix, and what more the draw says about the item) → hint token ids"""
+"""(rng, target prefix, and what more the draw says about the item) → hint token ids; with `whole=True` they tell the expression itself"""
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,7 @@ class Stream:
     prompts: Prompts | None = None
     hints: Hints | None = None
     hint_only: float = 0.0  # share of the items of which only the hints are shown
+    hint_whole: float = 0.0  # share of those that are told the whole expression
     pad_to: int = 1  # lengths are rounded up to a multiple of this (compiled networks like few shapes)
     rank: int = 0
     world: int = 1
@@ -142,10 +143,17 @@ class Stream:
         for i in rng.permutation(self.pool):
             n_points, every, hints, alone = int(rng.integers(fewest, most + 1)), cuts[i], None, None
             if self.hints:
-                told = [self.hints(rng, prefixes[j], *(about[j] for about in more)) for j in every]
+                how: list[dict[str, bool]] = [{}] * len(every)
+                if self.hint_only:
+                    only, whole = rng.random((2, len(every)))
+                    alone = torch.from_numpy((only < self.hint_only)[self.rank :: self.world])
+                    copied = (only < self.hint_only) & (whole < self.hint_whole)
+                    how = [{"whole": True} if flag else {} for flag in copied]
+                about = [[one[j] for one in more] for j in every]
+                told = [
+                    self.hints(rng, prefixes[j], *known, **kind) for j, known, kind in zip(every, about, how)
+                ]
                 hints = torch.from_numpy(_padded(told)[self.rank :: self.world])
-            if self.hints and self.hint_only:
-                alone = torch.from_numpy((rng.random(len(every)) < self.hint_only)[self.rank :: self.world])
             weight = float(sum(len(prefixes[j]) + 1 for j in every))
             mine = every[self.rank :: self.world]
             rows = _padded([[ids[token] for token in spelled[j]] for j in mine], self.pad_to)
@@ -228,8 +236,10 @@ def make_hints(settings: Settings) -> Hints | None:
     recipe = HintRecipe(*kinds, d.hint_values, room=settings.config().hint_positions)
     others = random_templates(TreeRecipe(vocabulary, d.min_operators, d.max_operators))
 
-    def hints(rng: np.random.Generator, prefix: Prefix, constants: tuple[float, ...] = ()) -> tuple[int, ...]:
-        return encode(draw_hints(rng, prefix, recipe, others, constants), vocabulary)
+    def hints(
+        rng: np.random.Generator, prefix: Prefix, constants: tuple[float, ...] = (), whole: bool = False
+    ) -> tuple[int, ...]:
+        return encode(draw_hints(rng, prefix, replace(recipe, whole=whole), others, constants), vocabulary)
 
     return hints
 

@@ -387,17 +387,20 @@ def test_some_items_of_a_batch_show_their_hints_only():
     assert torch.equal(ranks[0], alone[::2]) and torch.equal(ranks[1], alone[1::2])
 
 
-def test_without_such_items_the_draws_are_what_they_were():
-    streams = []
-    for share in (0.0, 0.5):
-        chosen = make_settings(TINY | dict(hint_only=share))
-        streams.append(
-            Stream(
-                make_draw(chosen)[1], chosen.vocabulary, 0, 8, (8, 12), 2, 64, None, make_hints(chosen), share
-            )
-        )
-    one, other = (stream.pool_of(3)[0] for stream in streams)
-    assert one.hint_only is None and other.hint_only is not None and torch.equal(one.hints, other.hints)
+def test_some_of_those_items_are_told_the_whole_expression():
+    chosen = make_settings(TINY | dict(hint_only=0.5, hint_whole=0.5, hint_positives=0.0, hint_values=1.0))
+    d = chosen.data
+    hints = make_hints(chosen)
+    stream = Stream(
+        make_draw(chosen)[1], chosen.vocabulary, 0, 64, (8, 12), 2, 64, None, hints, d.hint_only, d.hint_whole
+    )
+    batch = stream.pool_of(0)[0]
+    told = [decode(row, chosen.vocabulary) for row in batch.hints.tolist()]
+    trees = [[hint for hint in hints if isinstance(hint, Positive)] for hints in told]
+    assert all([hint.tree for hint in own] in ([], [prefix]) for own, prefix in zip(trees, batch.shown))
+    assert all(len(h.values) == h.tree.count("C") for own in trees for h in own)
+    whole = torch.tensor([bool(own) for own in trees])
+    assert not whole[~batch.hint_only].any() and 0.25 < whole[batch.hint_only].float().mean() < 0.75
 
 
 def test_a_hinted_network_is_published_and_loaded_as_it_was(finished, monkeypatch, tmp_path):
