@@ -41,6 +41,7 @@ from IPython.display import Markdown
 
 from nsr.data import TEST_SETS, HintRecipe, ItemRecipe, TemplateBank, TreeRecipe, draw_hints, encode, random_templates, sample_items
 from nsr.evidence import ACCURATE, CLASSES, INK, NOVEL, SELECTIONS, SET_STYLES, Interval, Row, asked, beam_grid, breakdown, charts, measured, network_for, paired, paired_difference, paper, percent, problems_of, row_of, save, snapshot_steps, style_of, true_template, use_style, verdict_on_claim
+from nsr.formulas import is_valid, subtrees
 from nsr.search import KINDS, NSRwH
 
 use_style()
@@ -326,6 +327,54 @@ pd.Series({name: in_points(change) for name, change in comparisons.items()}, nam
 rows = [(given, f"{step:,.0f}", percent(part.novel), percent(part.accurate))
         for given, some in late.items() for step, part in zip(moments, some)]
 pd.DataFrame(rows, columns=["told", "step", "novel", f"R² > {ACCURATE}"]).set_index(["told", "step"])
+
+# %% [markdown]
+# ## Following over the fine-tuning
+#
+# The share of *answers* that contain all subtrees that were drawn as positives, at each moment. Told nothing, an answer may contain them by
+# chance. An answer that is nothing but a given subtree would follow it too, so these are counted.
+
+# %%
+def given_trees(s):
+    asked_about = problems_of(trained, MINE, s, n_problems, n_points)
+    hints = {p.name: told("positives").hints(p, vocabulary, p.stream(s)) for p in asked_about}
+    return {(s, name): {hint.tree for hint in some} for name, some in hints.items() if some}
+
+
+wanted = {key: trees for s in seeds for key, trees in given_trees(s).items()}
+
+
+def of_answers(part, holds):
+    """The share of the answers of which something holds, where positives were drawn."""
+    lines = [(tuple(str(line.answer).split()), wanted.get((line.seed, line.problem))) for line in part.itertuples()]
+    return charts.share([is_valid(answer) and holds(answer, trees) for answer, trees in lines if trees])
+
+
+def contains(answer, trees):
+    return trees <= set(subtrees(answer))
+
+
+at_end = {given: of_answers(row(given), contains) for given in ("none", "positives", "all")}
+only = of_answers(row("positives"), lambda answer, trees: answer in trees)
+told_alone = Interval(*(x / 100 for x in at_end["positives"]))
+print(f"told positives alone: {told_alone.value:.1%} of the answers contain them; at least {FOLLOWS:.0%}: {verdict_on_claim(told_alone, above=FOLLOWS)}")
+print(f"{only.value:.1f} % of the answers are nothing but a given subtree")
+
+# %% tags=["hide-input"]
+figure, ax = plt.subplots(figsize=(7, 3.4))
+for given in ("positives", "all", "none"):
+    style = style_of(f"nsrwh-{given}")
+    for step, part in zip(moments, late[given]):
+        found = of_answers(part, contains)
+        ax.errorbar(step, found.value, yerr=charts.bar(found), color=style["color"], marker=style["marker"], capsize=3,
+                    label=f"told {given}" if step == moments[0] else None)
+ax.axhline(100 * FOLLOWS, color=INK, lw=0.8, ls=":")
+ax.set(xlabel="step of the fine-tuning", ylabel="answers with all given subtrees (%)", ylim=(0, 100), xlim=(0, None))
+ax.set_title(f"Told alone, subtrees are in {at_end['positives'].value:.0f} % of the answers at the end")
+if moments:
+    ax.legend(fontsize=8)
+save(figure, "following_over_training", alt="The share of answers that contain all given subtrees against the step of the fine-tuning, "
+     "told positives, all and nothing, with the bound of 80 % as a dotted line.")
 
 # %% [markdown]
 # ## Where the published loss could come from

@@ -36,7 +36,6 @@ class HintRecipe:
     # Positives have this many tokens per token of the expression, and so have negatives; None draws it from
     # U(0, 1).
     share: float | None = None
-    whole: bool = False  # the only positive is the expression itself, and it is always given
     sources: int = 4  # the negatives of an item are subtrees of so many random expressions
     room: int = ROOM  # hint tokens that the network can read
 
@@ -59,7 +58,7 @@ def draw_hints(
     hints: list[Hint] = []
     if given[0]:
         hints += [Symmetry(*pair, holds) for pair, holds in symmetries(prefix, constants).items()]
-    if given[1] or recipe.whole:
+    if given[1]:
         hints += _draw_positives(rng, prefix, recipe, constants)
     if given[2]:
         hints += _draw_negatives(rng, prefix, recipe, others)
@@ -84,12 +83,8 @@ def _draw_positives(
     for i, tree in enumerate(subtrees(prefix)):
         if i and len(tree) > 1:
             places.setdefault(tree, i)
-    if recipe.whole:
-        places = {prefix: 0}
-        chosen = [prefix]
-    else:
-        budget, implies = _budget(rng, prefix, recipe), lambda pick, tree: tree in subtrees(pick)
-        chosen = _draw_trees(rng, list(places), lambda tree: 1.0, budget, implies)
+    budget, implies = _budget(rng, prefix, recipe), lambda pick, tree: tree in subtrees(pick)
+    chosen = _draw_trees(rng, list(places), lambda tree: 1.0, budget, implies)
     hints = []
     for tree in chosen:
         values: tuple[float | None, ...] = ()

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -243,6 +243,11 @@ def encode(hints: Iterable[Hint], vocabulary: Vocabulary) -> tuple[int, ...]:
             raise HintError(f"{unknown[0]!r} in the hint {' '.join(words)} is no word of {network}")
         out += words
     return tuple(ids[word] for word in (*out, FINISH))
+
+
+def told_tokens(tokens: Sequence[Token], vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Any tokens, an expression or not, written where a positive stands: to learn to copy what is told."""
+    return tuple(_ids(vocabulary)[word] for word in (BEGIN, INCLUDES, *tokens, INCLUDED, FINISH))
 
 
 def decode(ids: Iterable[int], vocabulary: Vocabulary) -> tuple[Hint, ...]:

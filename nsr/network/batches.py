@@ -22,10 +22,20 @@ from torch import Tensor
 from nsr.book.publishing import made_once
 from nsr.book.run_records import PACKAGE, digest
 from nsr.data.hint_draws import HintRecipe, draw_hints, random_templates
-from nsr.data.hints import encode
+from nsr.data.hints import encode, told_tokens
 from nsr.data.items import ItemRecipe, TemplateBank, sample_items
 from nsr.data.templates import TreeRecipe, exchanged, training_stream
-from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, Prefix, Vocabulary, subtrees
+from nsr.formulas.expressions import (
+    CLOSE,
+    END,
+    OPEN,
+    SIMPLIFIED,
+    START,
+    Prefix,
+    Vocabulary,
+    is_valid,
+    subtrees,
+)
 from nsr.formulas.orders import reordered
 from nsr.network.recipes import Settings
 
@@ -37,7 +47,7 @@ Draw = Callable[
 """(rng, n_items, n_points) → target prefixes and points (B, P, D+1) in float32, y last; all of them valid. Perhaps also a list with
 something more about each item that the hints want to know (its constants)."""
 Hints = Callable[..., Sequence[int]]
-"""(rng, target prefix, and what more the draw says about the item) → hint token ids; with `whole=True` they tell the expression itself"""
+"""(rng, target prefix, and what more the draw says about the item) → hint token ids"""
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,13 @@ def draw_prompt(rng: np.random.Generator, prefix: Prefix, prompts: Prompts) -> l
         chosen.append(choices[i])
         total += len(choices[i])
     return chosen
+
+
+def disordered(prefix: Prefix, rng: np.random.Generator) -> Prefix:
+    """The tokens of an expression in a random order that is none: if it is one by chance, backwards, so that it
+    begins with a leaf."""
+    tokens = tuple(prefix[i] for i in rng.permutation(len(prefix)))
+    return tokens[::-1] if is_valid(tokens) else tokens
 
 
 def sequence(prefix: Prefix, prompt: Sequence[Prefix] = ()) -> tuple[str, ...]:
@@ -118,7 +135,7 @@ class Stream:
     prompts: Prompts | None = None
     hints: Hints | None = None
     hint_only: float = 0.0  # share of the items of which only the hints are shown
-    hint_whole: float = 0.0  # share of those that are told the whole expression
+    hint_copy: float = 0.0  # share of the items that are tokens in a random order, which the hints tell
     pad_to: int = 1  # lengths are rounded up to a multiple of this (compiled networks like few shapes)
     rank: int = 0
     world: int = 1
@@ -129,6 +146,8 @@ class Stream:
         epochs = getattr(self.draw, "pool", None)  # a fixed set goes through its items in order
         n_items, (fewest, most) = self.batch * self.pool, self.points
         prefixes, points, *more = epochs(number, n_items) if epochs else self.draw(rng, n_items, most)
+        copied = set(np.flatnonzero(rng.random(n_items) < self.hint_copy)) if self.hint_copy else set()
+        prefixes = [disordered(p, rng) if j in copied else p for j, p in enumerate(prefixes)]
         ids = self.vocabulary.ids
         trees = [draw_prompt(rng, prefix, self.prompts) if self.prompts else [] for prefix in prefixes]
         for prefix, prompt in zip(prefixes, trees):  # a prompt that does not fit loses its last subtrees
@@ -143,17 +162,17 @@ class Stream:
         for i in rng.permutation(self.pool):
             n_points, every, hints, alone = int(rng.integers(fewest, most + 1)), cuts[i], None, None
             if self.hints:
-                how: list[dict[str, bool]] = [{}] * len(every)
-                if self.hint_only:
-                    only, whole = rng.random((2, len(every)))
-                    alone = torch.from_numpy((only < self.hint_only)[self.rank :: self.world])
-                    copied = (only < self.hint_only) & (whole < self.hint_whole)
-                    how = [{"whole": True} if flag else {} for flag in copied]
-                about = [[one[j] for one in more] for j in every]
                 told = [
-                    self.hints(rng, prefixes[j], *known, **kind) for j, known, kind in zip(every, about, how)
+                    told_tokens(prefixes[j], self.vocabulary)
+                    if j in copied
+                    else self.hints(rng, prefixes[j], *(about[j] for about in more))
+                    for j in every
                 ]
                 hints = torch.from_numpy(_padded(told)[self.rank :: self.world])
+                if self.hint_only:
+                    alone = torch.from_numpy(
+                        (rng.random(len(every)) < self.hint_only)[self.rank :: self.world]
+                    )
             weight = float(sum(len(prefixes[j]) + 1 for j in every))
             mine = every[self.rank :: self.world]
             rows = _padded([[ids[token] for token in spelled[j]] for j in mine], self.pad_to)
@@ -161,7 +180,7 @@ class Stream:
             started = (tokens == ids[START]).cumsum(1) > 0
             tokens[tokens == ids[END]] = 0  # nothing follows END
             targets[~started] = 0
-            shown = tuple(prefixes[j] for j in every)
+            shown = tuple(prefixes[j] for j in every if j not in copied)
             arrays = map(torch.from_numpy, (points[mine, :n_points], tokens, targets))
             batches.append(Batch(*arrays, hints, alone, weight, shown))
         return batches
@@ -236,10 +255,8 @@ def make_hints(settings: Settings) -> Hints | None:
     recipe = HintRecipe(*kinds, d.hint_values, room=settings.config().hint_positions)
     others = random_templates(TreeRecipe(vocabulary, d.min_operators, d.max_operators))
 
-    def hints(
-        rng: np.random.Generator, prefix: Prefix, constants: tuple[float, ...] = (), whole: bool = False
-    ) -> tuple[int, ...]:
-        return encode(draw_hints(rng, prefix, replace(recipe, whole=whole), others, constants), vocabulary)
+    def hints(rng: np.random.Generator, prefix: Prefix, constants: tuple[float, ...] = ()) -> tuple[int, ...]:
+        return encode(draw_hints(rng, prefix, recipe, others, constants), vocabulary)
 
     return hints
 

@@ -56,7 +56,8 @@ class Data:
     hint_negatives: Share = 0.3
     hint_values: Share = 0.15  # a positive shows the value of each of its constants with this probability
     hint_only: Share = 0.0  # of the items: their hints are shown, and no points
-    hint_whole: Share = 0.0  # of those items: the whole expression is given as a positive, to learn to copy
+    # of the items: the target is its own tokens in a random order, no expression, and they are told: to be copied
+    hint_copy: Share = 0.0
 
     def __post_init__(self):
         refuse_unknown([self.vocabulary], VOCABULARIES, "vocabulary", SettingsError)

@@ -108,7 +108,7 @@ class Run:
         self.optimisers = make_optimisers(self.network, t.optimiser, t.lr, bf16=self.bf16, **options)
         prompts = Prompts(d.prompt_empty, d.prompt_longest, d.prompt_total) if d.prompted else None
         self.stream = Stream(
-            draw, settings.vocabulary, t.seed, t.batch, (d.points_min, d.points_max), d.pool, self.network.config.positions, prompts, hints, d.hint_only, d.hint_whole,
+            draw, settings.vocabulary, t.seed, t.batch, (d.points_min, d.points_max), d.pool, self.network.config.positions, prompts, hints, d.hint_only, d.hint_copy,
             pad_to=4 if wants_compiling(t.compile, place.device) else 1, rank=place.rank, world=place.world,
         )  # fmt: skip
         self.progress = Progress()

@@ -33,7 +33,7 @@ from nsr.data.hints import (
 from nsr.data.items import TemplateBank, sample_items
 from nsr.data.templates import TreeRecipe, training_draws
 from nsr.formulas.equivalence import strip
-from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, VARIABLES, VOCABULARIES, n_constants
+from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, VARIABLES, VOCABULARIES, is_valid, n_constants
 from nsr.formulas.notation import to_sympy
 from nsr.formulas.parsing import parse
 from nsr.network import checkpoints, training
@@ -387,20 +387,25 @@ def test_some_items_of_a_batch_show_their_hints_only():
     assert torch.equal(ranks[0], alone[::2]) and torch.equal(ranks[1], alone[1::2])
 
 
-def test_some_of_those_items_are_told_the_whole_expression():
-    chosen = make_settings(TINY | dict(hint_only=0.5, hint_whole=0.5, hint_positives=0.0, hint_values=1.0))
-    d = chosen.data
-    hints = make_hints(chosen)
+def test_some_items_are_told_tokens_in_no_order_of_an_expression():
+    """They are what is to be written, and no expression that the network was shown."""
+    chosen = make_settings(TINY | dict(hint_copy=0.5, hint_positives=0.0))
+    copies, vocabulary = chosen.data.hint_copy, chosen.vocabulary
     stream = Stream(
-        make_draw(chosen)[1], chosen.vocabulary, 0, 64, (8, 12), 2, 64, None, hints, d.hint_only, d.hint_whole
+        make_draw(chosen)[1], vocabulary, 0, 64, (8, 12), 2, 64, None, make_hints(chosen), 0.0, copies
     )
-    batch = stream.pool_of(0)[0]
-    told = [decode(row, chosen.vocabulary) for row in batch.hints.tolist()]
-    trees = [[hint for hint in hints if isinstance(hint, Positive)] for hints in told]
-    assert all([hint.tree for hint in own] in ([], [prefix]) for own, prefix in zip(trees, batch.shown))
-    assert all(len(h.values) == h.tree.count("C") for own in trees for h in own)
-    whole = torch.tensor([bool(own) for own in trees])
-    assert not whole[~batch.hint_only].any() and 0.25 < whole[batch.hint_only].float().mean() < 0.75
+    words, seen = hint_words(vocabulary), 0
+    for batch in stream.from_step(0, 4):
+        told = [[words[i] for i in row if i] for row in batch.hints.tolist()]
+        targets = [[vocabulary.tokens[i] for i in row if i][:-1] for row in batch.targets.tolist()]
+        copied = [row[1] == "<includes>" for row in told]
+        for row, target in zip(
+            [t for t, c in zip(told, copied) if c], [t for t, c in zip(targets, copied) if c]
+        ):
+            assert row[2:-2] == target and (len(target) == 1 or not is_valid(tuple(target)))
+        assert [list(p) for p in batch.shown] == [t for t, c in zip(targets, copied) if not c]
+        seen += sum(copied)
+    assert 80 < seen < 176
 
 
 def test_a_hinted_network_is_published_and_loaded_as_it_was(finished, monkeypatch, tmp_path):
