@@ -245,9 +245,10 @@ def encode(hints: Iterable[Hint], vocabulary: Vocabulary) -> tuple[int, ...]:
     return tuple(ids[word] for word in (*out, FINISH))
 
 
-def told_tokens(tokens: Sequence[Token], vocabulary: Vocabulary) -> tuple[int, ...]:
-    """Any tokens, an expression or not, written where a positive stands: to learn to copy what is told."""
-    return tuple(_ids(vocabulary)[word] for word in (BEGIN, INCLUDES, *tokens, INCLUDED, FINISH))
+def told_pieces(pieces: Iterable[Sequence[Token]], vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Any tokens, expressions or not, written where positives stand: to learn to copy what is told."""
+    words = [word for piece in pieces for word in (INCLUDES, *piece, INCLUDED)]
+    return tuple(_ids(vocabulary)[word] for word in (BEGIN, *words, FINISH))
 
 
 def decode(ids: Iterable[int], vocabulary: Vocabulary) -> tuple[Hint, ...]:

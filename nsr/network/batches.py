@@ -22,7 +22,7 @@ from torch import Tensor
 from nsr.book.publishing import made_once
 from nsr.book.run_records import PACKAGE, digest
 from nsr.data.hint_draws import HintRecipe, draw_hints, random_templates
-from nsr.data.hints import encode, told_tokens
+from nsr.data.hints import encode, told_pieces
 from nsr.data.items import ItemRecipe, TemplateBank, sample_items
 from nsr.data.templates import TreeRecipe, exchanged, training_stream
 from nsr.formulas.expressions import (
@@ -82,6 +82,14 @@ def disordered(prefix: Prefix, rng: np.random.Generator) -> Prefix:
     begins with a leaf."""
     tokens = tuple(prefix[i] for i in rng.permutation(len(prefix)))
     return tokens[::-1] if is_valid(tokens) else tokens
+
+
+def pieces(tokens: Prefix, rng: np.random.Generator) -> list[Prefix]:
+    """The tokens cut into one, two or three pieces, which come in a random order."""
+    places = rng.permutation(np.arange(1, len(tokens)))[: rng.integers(3)]
+    cuts = [0, *sorted(places.tolist()), len(tokens)]
+    parts = [tokens[a:b] for a, b in itertools.pairwise(cuts)]
+    return [parts[i] for i in rng.permutation(len(parts))]
 
 
 def sequence(prefix: Prefix, prompt: Sequence[Prefix] = ()) -> tuple[str, ...]:
@@ -163,7 +171,7 @@ class Stream:
             n_points, every, hints, alone = int(rng.integers(fewest, most + 1)), cuts[i], None, None
             if self.hints:
                 told = [
-                    told_tokens(prefixes[j], self.vocabulary)
+                    told_pieces(pieces(prefixes[j], rng), self.vocabulary)
                     if j in copied
                     else self.hints(rng, prefixes[j], *(about[j] for about in more))
                     for j in every

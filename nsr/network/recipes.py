@@ -56,7 +56,7 @@ class Data:
     hint_negatives: Share = 0.3
     hint_values: Share = 0.15  # a positive shows the value of each of its constants with this probability
     hint_only: Share = 0.0  # of the items: their hints are shown, and no points
-    # of the items: the target is its own tokens in a random order, no expression, and they are told: to be copied
+    # of the items: the target is its own tokens in a random order, no expression, and they are told in pieces
     hint_copy: Share = 0.0
 
     def __post_init__(self):

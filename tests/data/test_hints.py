@@ -335,7 +335,7 @@ def test_a_recipe_knows_the_size_of_its_hint_vocabulary():
         )
     plain, hinted = (read_settings(name, "laptop").flat() for name in ("nesymres", "nsrwh"))
     assert (
-        hinted["steps"] * 4 == plain["steps"]
+        hinted["steps"] * 4 <= plain["steps"]
         and hinted["freeze_encoder"]
         and hinted["start_from"] == "laptop/nesymres"
     )
@@ -387,6 +387,11 @@ def test_some_items_of_a_batch_show_their_hints_only():
     assert torch.equal(ranks[0], alone[::2]) and torch.equal(ranks[1], alone[1::2])
 
 
+def split_at(words, start, end):
+    parts = " ".join(words).removeprefix(start + " ").removesuffix(" " + end).split(f" {end} {start} ")
+    return [part.split() for part in parts]
+
+
 def test_some_items_are_told_tokens_in_no_order_of_an_expression():
     """They are what is to be written, and no expression that the network was shown."""
     chosen = make_settings(TINY | dict(hint_copy=0.5, hint_positives=0.0))
@@ -402,7 +407,10 @@ def test_some_items_are_told_tokens_in_no_order_of_an_expression():
         for row, target in zip(
             [t for t, c in zip(told, copied) if c], [t for t, c in zip(targets, copied) if c]
         ):
-            assert row[2:-2] == target and (len(target) == 1 or not is_valid(tuple(target)))
+            parts = split_at(row[1:-1], "<includes>", "</includes>")
+            orders = [sum(some, []) for some in itertools.permutations(parts)]
+            assert 1 <= len(parts) <= 3 and target in orders
+            assert len(target) == 1 or not is_valid(tuple(target))
         assert [list(p) for p in batch.shown] == [t for t, c in zip(targets, copied) if not c]
         seen += sum(copied)
     assert 80 < seen < 176
