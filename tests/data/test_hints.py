@@ -335,7 +335,7 @@ def test_a_recipe_knows_the_size_of_its_hint_vocabulary():
         )
     plain, hinted = (read_settings(name, "laptop").flat() for name in ("nesymres", "nsrwh"))
     assert (
-        hinted["steps"] * 4 <= plain["steps"]
+        hinted["steps"] * 4 == plain["steps"]
         and hinted["freeze_encoder"]
         and hinted["start_from"] == "laptop/nesymres"
     )
