@@ -401,20 +401,23 @@ print(f"mean cosine between two vectors of the hints: {likeness(trained.network)
 # those of the points, and freeze the encoder of the points. In addition:
 #
 # - **A**: some items show no points.
-# - **B**: more items show no points; most of these are told the whole expression, to learn to copy it.
-# - **C**: some items are tokens in a random order, which the hints tell; expressions of the training set can be remembered, these cannot.
-# - **D**: these tokens are told in one to three pieces, in any order; a whole can be copied position by position, a piece cannot.
+# - **B**: more items show no points; most of these are told the whole expression, to be copied.
+# - **C**: some items are tokens in a random order, which the hints tell. An expression of the training set could be remembered instead of
+#   copied, these cannot.
+# - **D**: these tokens are told in one to three pieces, in any order. A whole can be copied position by position, pieces cannot.
 #
 # D is the recipe `nsrwh-copying`. The numbers are of 150 problems that are in no test set, and one training each; A, B and C were stopped
-# early, before their learning rate had fallen. *Only the hint* are answers that are nothing but a given subtree. The trials were made once,
-# and are not a part of the chain.
+# early, after a half or two thirds of their steps. *But constants* counts the answers that contain all given subtrees where every C is left
+# out. *Only the hint* are answers that are nothing but a given subtree. *Copying* is the loss on tokens in a random order that are told in
+# pieces, as in D. The trials were made once, and are not a part of the chain.
 
 # %%
 trials = read_table(REFERENCE / "laptop" / "results" / "nsrwh_trials.csv")
 last = trials[trials.step == trials.groupby("trial").step.transform("max")].set_index(["trial", "step", "given"])
-shares = ["outputs", "answers", "only_hint", "accurate"]
-(100 * last[shares]).round(1).rename(columns={"outputs": "outputs follow (%)", "answers": "answers follow (%)",
-                                              "only_hint": "only the hint (%)", "accurate": f"R² > {ACCURATE} (%)"})
+shares = {"outputs": "outputs follow (%)", "answers": "answers follow (%)", "answers_but_constants": "but constants (%)",
+          "only_hint": "only the hint (%)", "accurate": f"R² > {ACCURATE} (%)"}
+losses = {"copy_loss": "copying (nats a token)", "copy_loss_no_points": "the same without points"}
+(100 * last[list(shares)]).round(1).rename(columns=shares).join(last[list(losses)].round(2).rename(columns=losses))
 
 # %% tags=["hide-input"]
 figure, ax = plt.subplots(figsize=(7, 3.4))
@@ -432,6 +435,12 @@ save(figure, "trials", alt="The share of answers that contain all given subtrees
      "positives alone, with the shipped network as a grey line and the bound of 80 % as a dotted one.")
 
 # %% [markdown]
+# No trial reached the bound, and D is not clearly better than the shipped network. So that one stays, and whether true hints harm a
+# network that follows them is still open. The sum with the vectors of the points does not prevent copying: D copies pieces as well with the
+# points as without them. But to copy is not yet to follow: D copies much better than A, and follows only a little more. In part the
+# constants are missing: more answers contain the subtrees if every C is left out. All trials were shorter than the fine-tuning of the paper
+# by a factor of 80 or more.
+#
 # ## Where the published loss could come from
 #
 # We have not run the published code. Reading it gives three candidates that ours does not have: its fit of constants fails for formulas
