@@ -354,7 +354,7 @@ book.record(positives_followed=float(following["positives"]))
 # %% [markdown]
 # So our network has learned to follow only some of its hints, and whether hints harm a network that follows them all remains open. We
 # fine-tuned ours on few items. The [report A09](appendix/A09_nsrwh.py) has all test sets, all sixteen combinations of kinds, different amounts
-# of hints, and several moments of the fine-tuning.
+# of hints, several moments of the fine-tuning, and trials of a network that follows them.
 #
 # ## The same knowledge without any training
 #

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -243,6 +243,12 @@ def encode(hints: Iterable[Hint], vocabulary: Vocabulary) -> tuple[int, ...]:
             raise HintError(f"{unknown[0]!r} in the hint {' '.join(words)} is no word of {network}")
         out += words
     return tuple(ids[word] for word in (*out, FINISH))
+
+
+def told_pieces(pieces: Iterable[Sequence[Token]], vocabulary: Vocabulary) -> tuple[int, ...]:
+    """Any tokens, expressions or not, written where positives stand: to learn to copy what is told."""
+    words = [word for piece in pieces for word in (INCLUDES, *piece, INCLUDED)]
+    return tuple(_ids(vocabulary)[word] for word in (BEGIN, *words, FINISH))
 
 
 def decode(ids: Iterable[int], vocabulary: Vocabulary) -> tuple[Hint, ...]:

@@ -22,10 +22,20 @@ from torch import Tensor
 from nsr.book.publishing import made_once
 from nsr.book.run_records import PACKAGE, digest
 from nsr.data.hint_draws import HintRecipe, draw_hints, random_templates
-from nsr.data.hints import encode
+from nsr.data.hints import encode, told_pieces
 from nsr.data.items import ItemRecipe, TemplateBank, sample_items
 from nsr.data.templates import TreeRecipe, exchanged, training_stream
-from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, Prefix, Vocabulary, subtrees
+from nsr.formulas.expressions import (
+    CLOSE,
+    END,
+    OPEN,
+    SIMPLIFIED,
+    START,
+    Prefix,
+    Vocabulary,
+    is_valid,
+    subtrees,
+)
 from nsr.formulas.orders import reordered
 from nsr.network.recipes import Settings
 
@@ -67,6 +77,21 @@ def draw_prompt(rng: np.random.Generator, prefix: Prefix, prompts: Prompts) -> l
     return chosen
 
 
+def disordered(prefix: Prefix, rng: np.random.Generator) -> Prefix:
+    """The tokens of an expression in a random order that is none: if it is one by chance, backwards, so that it
+    begins with a leaf."""
+    tokens = tuple(prefix[i] for i in rng.permutation(len(prefix)))
+    return tokens[::-1] if is_valid(tokens) else tokens
+
+
+def pieces(tokens: Prefix, rng: np.random.Generator) -> list[Prefix]:
+    """The tokens cut into one, two or three pieces, which come in a random order."""
+    places = rng.permutation(np.arange(1, len(tokens)))[: rng.integers(3)]
+    cuts = [0, *sorted(places.tolist()), len(tokens)]
+    parts = [tokens[a:b] for a, b in itertools.pairwise(cuts)]
+    return [parts[i] for i in rng.permutation(len(parts))]
+
+
 def sequence(prefix: Prefix, prompt: Sequence[Prefix] = ()) -> tuple[str, ...]:
     """What the decoder reads and writes: OPEN t₁ CLOSE … OPEN t_N CLOSE START e END.
 
@@ -84,6 +109,7 @@ class Batch:
     tokens: Tensor  # (B, L) int64, the decoder's input
     targets: Tensor  # (B, L) int64, 0 where nothing is to be learned (padding, prompt)
     hints: Tensor | None  # (B, Lh) int64
+    hint_only: Tensor | None  # (B,) bool, true where the points are not to be shown
     weight: float  # number of targets in the whole batch, over all processes
     shown: tuple[Prefix, ...]  # targets of the whole batch
 
@@ -116,6 +142,8 @@ class Stream:
     positions: int = 64  # longest sequence the network can read; longer items are left out
     prompts: Prompts | None = None
     hints: Hints | None = None
+    hint_only: float = 0.0  # share of the items of which only the hints are shown
+    hint_copy: float = 0.0  # share of the items that are tokens in a random order, which the hints tell
     pad_to: int = 1  # lengths are rounded up to a multiple of this (compiled networks like few shapes)
     rank: int = 0
     world: int = 1
@@ -126,6 +154,8 @@ class Stream:
         epochs = getattr(self.draw, "pool", None)  # a fixed set goes through its items in order
         n_items, (fewest, most) = self.batch * self.pool, self.points
         prefixes, points, *more = epochs(number, n_items) if epochs else self.draw(rng, n_items, most)
+        copied = set(np.flatnonzero(rng.random(n_items) < self.hint_copy)) if self.hint_copy else set()
+        prefixes = [disordered(p, rng) if j in copied else p for j, p in enumerate(prefixes)]
         ids = self.vocabulary.ids
         trees = [draw_prompt(rng, prefix, self.prompts) if self.prompts else [] for prefix in prefixes]
         for prefix, prompt in zip(prefixes, trees):  # a prompt that does not fit loses its last subtrees
@@ -138,10 +168,19 @@ class Stream:
         cuts = np.array_split(order, self.pool)
         batches = []
         for i in rng.permutation(self.pool):
-            n_points, every, hints = int(rng.integers(fewest, most + 1)), cuts[i], None
+            n_points, every, hints, alone = int(rng.integers(fewest, most + 1)), cuts[i], None, None
             if self.hints:
-                told = [self.hints(rng, prefixes[j], *(about[j] for about in more)) for j in every]
+                told = [
+                    told_pieces(pieces(prefixes[j], rng), self.vocabulary)
+                    if j in copied
+                    else self.hints(rng, prefixes[j], *(about[j] for about in more))
+                    for j in every
+                ]
                 hints = torch.from_numpy(_padded(told)[self.rank :: self.world])
+                if self.hint_only:
+                    alone = torch.from_numpy(
+                        (rng.random(len(every)) < self.hint_only)[self.rank :: self.world]
+                    )
             weight = float(sum(len(prefixes[j]) + 1 for j in every))
             mine = every[self.rank :: self.world]
             rows = _padded([[ids[token] for token in spelled[j]] for j in mine], self.pad_to)
@@ -149,9 +188,9 @@ class Stream:
             started = (tokens == ids[START]).cumsum(1) > 0
             tokens[tokens == ids[END]] = 0  # nothing follows END
             targets[~started] = 0
-            shown = tuple(prefixes[j] for j in every)
+            shown = tuple(prefixes[j] for j in every if j not in copied)
             arrays = map(torch.from_numpy, (points[mine, :n_points], tokens, targets))
-            batches.append(Batch(*arrays, hints, weight, shown))
+            batches.append(Batch(*arrays, hints, alone, weight, shown))
         return batches
 
     def from_step(self, first: int, last: int) -> Iterator[Batch]:

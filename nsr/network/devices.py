@@ -25,8 +25,15 @@ class Objective(nn.Module):
         super().__init__()
         self.network, self.smoothing = network, smoothing
 
-    def forward(self, points: Tensor, tokens: Tensor, targets: Tensor, hints: Tensor | None = None) -> Tensor:
-        logits = self.network(points, None, tokens, hints).flatten(0, 1).float()  # (B·L, V)
+    def forward(
+        self,
+        points: Tensor,
+        tokens: Tensor,
+        targets: Tensor,
+        hints: Tensor | None = None,
+        hint_only: Tensor | None = None,
+    ) -> Tensor:
+        logits = self.network(points, None, tokens, hints, hint_only).flatten(0, 1).float()  # (B·L, V)
         how = {"ignore_index": 0, "reduction": "sum", "label_smoothing": self.smoothing}
         return F.cross_entropy(logits, targets.flatten(), **how)
 
@@ -35,6 +42,19 @@ def best_device() -> torch.device:
     """Where a network computes unless somebody says otherwise: a GPU if there is one, or what the environment
     variable NSR_DEVICE says (cpu or cuda)."""
     return torch.device(os.environ.get("NSR_DEVICE") or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+
+def multiplies_bf16(device: torch.device) -> bool:
+    """Whether the device has instructions that multiply bfloat16. A CPU without AVX512-BF16 or AMX can compute
+    with it as well, but was measured to train three times as slowly as in float32; that it can is all that
+    `torch.ops.mkldnn._is_mkldnn_bf16_supported()` says."""
+    asked = ("_is_avx512_bf16_supported", "_is_amx_tile_supported")  # a torch that lacks one says no
+    return device.type == "cuda" or any(getattr(torch.cpu, name, bool)() for name in asked)
+
+
+def wants_bf16(precision: str, device: torch.device) -> bool:
+    """`auto` is bf16 where the device multiplies it, else float32."""
+    return precision == "bf16" or precision == "auto" and multiplies_bf16(device)
 
 
 def free_memory(device: torch.device) -> int:

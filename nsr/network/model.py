@@ -64,6 +64,9 @@ class Config:
     hint_vocabulary: Natural = 0  # number of hint token ids; 0 = no symbolic encoder
     hint_layers: Layers = 3
     hint_positions: Size = 128
+    # of the hints' words, positions and anchors before training, 1.0 as published; 0 = words and positions as
+    # other embeddings, anchors much smaller; the shipped network's 16 vectors of the hints are almost equal
+    hint_std: Amount = 0.0
 
     def __post_init__(self):
         refuse_outside(self)
@@ -211,9 +214,13 @@ class Network(nn.Module):
             self.anchors = nn.Parameter(torch.empty(1, c.seeds, c.width))
             nn.init.xavier_uniform_(self.anchors)
             self.hint_layers = nn.ModuleList(DecoderLayer(**layer) for _ in range(c.hint_layers))
-            embeddings += [self.hint_tokens, self.hint_positions]
         for table in embeddings:
             nn.init.normal_(table.weight, std=c.embedding_std)
+        if c.hint_vocabulary:
+            for weight in (self.hint_tokens.weight, self.hint_positions.weight):
+                nn.init.normal_(weight, std=c.hint_std or c.embedding_std)
+            if c.hint_std:
+                nn.init.normal_(self.anchors, std=c.hint_std)
 
     @property
     def device(self) -> torch.device:
@@ -232,13 +239,20 @@ class Network(nn.Module):
         where it computes."""
         return [None if tensor is None else tensor.to(self.device) for tensor in given]
 
-    def encode(self, points: Tensor, mask: Tensor | None = None, hints: Tensor | None = None) -> Tensor:
+    def encode(
+        self,
+        points: Tensor,
+        mask: Tensor | None = None,
+        hints: Tensor | None = None,
+        hint_only: Tensor | None = None,
+    ) -> Tensor:
         """Points (B, P, D+1) with y in the last column, mask (B, P) true where a point is real (None: all) →
         memory (B, S, h).
 
-        `hints` (B, Lh) are hint token ids, 0 = padding, for the hinted variant only.
+        `hints` (B, Lh) are hint token ids, 0 = padding, for the hinted variant only. Where `hint_only` (B,) is
+        true, nothing is shown of the points.
         """
-        points, mask, hints = self._here(points, mask, hints)
+        points, mask, hints, hint_only = self._here(points, mask, hints, hint_only)
         if mask is not None:
             mask = mask[:, None, None, :]  # (B, 1, 1, P)
         # (B, P, h); in the post variant (B, P, 16(D+1)); of transformer4sr (B, P, D+1, h)
@@ -250,7 +264,11 @@ class Network(nn.Module):
             raise ValueError("This network reads hints: pass their token ids.")
         if hints is not None and not self.config.hint_vocabulary:
             raise ValueError("This network was made without hints.")
-        return memory if hints is None else memory + self._encode_hints(hints)
+        if hints is None:
+            return memory
+        if hint_only is not None:
+            memory = memory.masked_fill(hint_only[:, None, None], 0.0)
+        return memory + self._encode_hints(hints)
 
     def _encode_hints(self, hints: Tensor) -> Tensor:
         """S learned anchors look at the hint tokens, (B, Lh) → (B, S, h)."""
@@ -270,10 +288,15 @@ class Network(nn.Module):
         return self.output(self.norm(x))
 
     def forward(
-        self, points: Tensor, mask: Tensor | None, tokens: Tensor, hints: Tensor | None = None
+        self,
+        points: Tensor,
+        mask: Tensor | None,
+        tokens: Tensor,
+        hints: Tensor | None = None,
+        hint_only: Tensor | None = None,
     ) -> Tensor:
         """Teacher forcing: points (B, P, D+1), mask (B, P) or None, tokens (B, L) → logits (B, L, V)."""
-        return self.decode(self.encode(points, mask, hints), tokens)
+        return self.decode(self.encode(points, mask, hints, hint_only), tokens)
 
     @torch.no_grad()
     def prefill(

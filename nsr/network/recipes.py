@@ -55,6 +55,9 @@ class Data:
     hint_positives: Share = 0.3
     hint_negatives: Share = 0.3
     hint_values: Share = 0.15  # a positive shows the value of each of its constants with this probability
+    hint_only: Share = 0.0  # of the items: their hints are shown, and no points
+    # of the items: the target is its own tokens in a random order, no expression, and they are told in pieces
+    hint_copy: Share = 0.0
 
     def __post_init__(self):
         refuse_unknown([self.vocabulary], VOCABULARIES, "vocabulary", SettingsError)
@@ -96,7 +99,7 @@ class Training:
     record_every: Count = 50  # steps between rows of the history
     snapshots: Natural = 10  # weights kept at so many evenly spread steps
     device: Literal["auto", "cpu", "cuda"] = "auto"
-    precision: Literal["auto", "float32", "bf16"] = "auto"  # auto is bf16 on CUDA
+    precision: Literal["auto", "float32", "bf16"] = "auto"  # auto is bf16 where the device multiplies it
     compile: Literal["auto", "on", "off"] = "auto"  # auto is on with CUDA
     threads: Natural = 0  # of PyTorch; 0 = as found
 

@@ -30,7 +30,7 @@ from nsr.formulas.notation import to_infix
 from nsr.network import checkpoints
 from nsr.network.batches import Background, Batch, Draw, Hints, Prompts, Stream, make_draw, make_hints
 from nsr.network.checkpoints import CHECKPOINT, DESCRIPTION, CheckpointError
-from nsr.network.devices import Learner, Objective, Place, joined, wants_compiling
+from nsr.network.devices import Learner, Objective, Place, joined, wants_bf16, wants_compiling
 from nsr.network.model import Network
 from nsr.network.optimisers import learning_rate, make_optimisers
 from nsr.network.recipes import FREE, Settings, SettingsError, read_settings
@@ -103,12 +103,12 @@ class Run:
             for part in (self.network.embed, self.network.blocks, self.network.pool):
                 part.requires_grad_(False)
         names = ("weight_decay", "muon_lr", "muon_momentum", "muon_weight_decay", "muon_iterations", "beta2")
-        self.bf16 = t.precision == "bf16" or t.precision == "auto" and place.device.type == "cuda"
+        self.bf16 = wants_bf16(t.precision, place.device)
         options = {name: getattr(t, name) for name in names}
         self.optimisers = make_optimisers(self.network, t.optimiser, t.lr, bf16=self.bf16, **options)
         prompts = Prompts(d.prompt_empty, d.prompt_longest, d.prompt_total) if d.prompted else None
         self.stream = Stream(
-            draw, settings.vocabulary, t.seed, t.batch, (d.points_min, d.points_max), d.pool, self.network.config.positions, prompts, hints,
+            draw, settings.vocabulary, t.seed, t.batch, (d.points_min, d.points_max), d.pool, self.network.config.positions, prompts, hints, d.hint_only, d.hint_copy,
             pad_to=4 if wants_compiling(t.compile, place.device) else 1, rank=place.rank, world=place.world,
         )  # fmt: skip
         self.progress = Progress()
@@ -176,6 +176,7 @@ class Run:
         if self.settings.data.hinted:
             about["hint_words"] = list(hint_words(vocabulary))
         made = new_record(flat, t.seed, round(p.seconds, 1)) | {"code": code_digest(TRAINED_BY)}
+        made["precision"] = "bf16" if self.bf16 else "float32"  # what `auto` was here
         about |= {"birth": made, "began_with": self.began_with}
         learned = self.network, vocabulary, set(self.templates), p.shown.seen()
         return checkpoints.export(self.folder / "final", *learned, about)
@@ -190,7 +191,7 @@ class Run:
             torch.manual_seed(t.seed + random_streams.DROPOUT * (p.step * place.world + place.rank + 1))
         # Gradients are averaged over processes: the sum over the whole batch, per target, is that average
         # times their number.
-        inputs = on_device.points, on_device.tokens, on_device.targets, on_device.hints
+        inputs = (on_device.points, on_device.tokens, on_device.targets, on_device.hints, on_device.hint_only)
         total = self.learn(inputs, place.world / batch.weight, self.bf16)
         if t.clip:
             nn.utils.clip_grad_norm_(self.network.parameters(), t.clip)

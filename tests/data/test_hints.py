@@ -1,5 +1,6 @@
 """Hints: their words go there and back, symmetry is what sympy says, and what is drawn is true."""
 
+import dataclasses
 import itertools
 import math
 
@@ -32,7 +33,7 @@ from nsr.data.hints import (
 from nsr.data.items import TemplateBank, sample_items
 from nsr.data.templates import TreeRecipe, training_draws
 from nsr.formulas.equivalence import strip
-from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, VARIABLES, VOCABULARIES, n_constants
+from nsr.formulas.expressions import ARITY, FULL, SIMPLIFIED, VARIABLES, VOCABULARIES, is_valid, n_constants
 from nsr.formulas.notation import to_sympy
 from nsr.formulas.parsing import parse
 from nsr.network import checkpoints, training
@@ -44,7 +45,7 @@ from nsr.numbers.symmetry import symmetries
 
 TINY = dict(
     max_operators=3, draws=60, points_min=8, points_max=12, pool=2, width=16, heads=2, encoder_blocks=1, inducing=4, seeds=4,
-    decoder_layers=1, feedforward=16, batch=8, steps=12, save_every=5, record_every=3, snapshots=4, threads=1, hinted=True, hint_layers=1,
+    decoder_layers=1, feedforward=16, batch=8, steps=12, save_every=5, record_every=3, snapshots=4, threads=1, precision="float32", hinted=True, hint_layers=1,
 )  # fmt: skip
 
 
@@ -363,6 +364,56 @@ def test_batches_carry_true_hints():
             hints = decode(row, chosen.vocabulary)
             assert all(hint.true_of(prefix) for hint in hints) and Complexity(len(prefix)) in hints
             assert all(len(h.values) == h.tree.count("C") for h in hints if isinstance(h, Positive))
+
+
+def test_some_items_of_a_batch_show_their_hints_only():
+    """Their points do not matter; those of the others do."""
+    chosen = make_settings(TINY | dict(hint_only=0.5, hint_complexity=1.0, hint_std=1.0))
+    templates, draw = make_draw(chosen)
+    stream = Stream(
+        draw, chosen.vocabulary, 0, 64, (8, 12), 2, 64, None, make_hints(chosen), chosen.data.hint_only
+    )
+    batch = stream.pool_of(0)[0]
+    alone = batch.hint_only
+    assert alone.dtype == torch.bool and 0.3 < alone.float().mean() < 0.7
+    torch.manual_seed(0)
+    network = Network(chosen.config())
+    assert 0.8 < network.anchors.std() < 1.2 and 0.8 < network.hint_tokens.weight.std() < 1.2
+    inputs = batch.tokens, batch.hints, alone
+    one, other = (network(points, None, *inputs) for points in (batch.points, batch.points + 1))
+    torch.testing.assert_close(one[alone], other[alone])
+    assert not torch.allclose(one[~alone], other[~alone], atol=1e-3)
+    ranks = [dataclasses.replace(stream, rank=rank, world=2).pool_of(0)[0].hint_only for rank in (0, 1)]
+    assert torch.equal(ranks[0], alone[::2]) and torch.equal(ranks[1], alone[1::2])
+
+
+def split_at(words, start, end):
+    parts = " ".join(words).removeprefix(start + " ").removesuffix(" " + end).split(f" {end} {start} ")
+    return [part.split() for part in parts]
+
+
+def test_some_items_are_told_tokens_in_no_order_of_an_expression():
+    """They are what is to be written, and no expression that the network was shown."""
+    chosen = make_settings(TINY | dict(hint_copy=0.5, hint_positives=0.0))
+    copies, vocabulary = chosen.data.hint_copy, chosen.vocabulary
+    stream = Stream(
+        make_draw(chosen)[1], vocabulary, 0, 64, (8, 12), 2, 64, None, make_hints(chosen), 0.0, copies
+    )
+    words, seen = hint_words(vocabulary), 0
+    for batch in stream.from_step(0, 4):
+        told = [[words[i] for i in row if i] for row in batch.hints.tolist()]
+        targets = [[vocabulary.tokens[i] for i in row if i][:-1] for row in batch.targets.tolist()]
+        copied = [row[1] == "<includes>" for row in told]
+        for row, target in zip(
+            [t for t, c in zip(told, copied) if c], [t for t, c in zip(targets, copied) if c]
+        ):
+            parts = split_at(row[1:-1], "<includes>", "</includes>")
+            orders = [sum(some, []) for some in itertools.permutations(parts)]
+            assert 1 <= len(parts) <= 3 and target in orders
+            assert len(target) == 1 or not is_valid(tuple(target))
+        assert [list(p) for p in batch.shown] == [t for t, c in zip(targets, copied) if not c]
+        seen += sum(copied)
+    assert 80 < seen < 176
 
 
 def test_a_hinted_network_is_published_and_loaded_as_it_was(finished, monkeypatch, tmp_path):

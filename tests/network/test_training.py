@@ -25,7 +25,7 @@ from nsr.data import items
 from nsr.data.templates import TreeRecipe, training_draws
 from nsr.formulas.equivalence import canonical
 from nsr.formulas.expressions import CLOSE, END, OPEN, SIMPLIFIED, START, is_valid, subtrees
-from nsr.network import batches, checkpoints, shown, training
+from nsr.network import batches, checkpoints, devices, shown, training
 from nsr.network.batches import Background, Prompts, Stream, draw_prompt, make_draw, sequence
 from nsr.network.checkpoints import CheckpointError
 from nsr.network.devices import Learner, Objective, Place
@@ -37,7 +37,7 @@ from nsr.search.decoding import Complete, Job, complete
 
 TINY = dict(
     max_operators=3, draws=60, points_min=8, points_max=12, pool=2, width=16, heads=2, encoder_blocks=1, inducing=4, seeds=4,
-    decoder_layers=1, feedforward=16, batch=8, steps=12, save_every=5, record_every=3, snapshots=4, threads=1,
+    decoder_layers=1, feedforward=16, batch=8, steps=12, save_every=5, record_every=3, snapshots=4, threads=1, precision="float32",
 )  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def same(one: dict, other: dict) -> bool:
 def test_every_recipe_can_be_read(path):
     settings = read_settings(path.stem, path.parent.name)
     assert settings.data.prompted == path.stem.endswith("gvs") and settings.data.hinted == (
-        path.stem == "nsrwh"
+        path.stem.startswith("nsrwh")
     )
     assert make_settings(settings.flat()).flat() == settings.flat()
 
@@ -106,6 +106,8 @@ def test_the_papers_recipe_is_the_papers():
         dict(decay=1.5),
         dict(prompt_empty=-0.1),
         dict(hint_values=2),
+        dict(hint_only=1.1),
+        dict(hint_std=-1.0),
         dict(optimiser="sgd"),
         dict(schedule="cosine"),
         dict(precision="float64"),
@@ -585,6 +587,25 @@ def test_the_path_of_a_cuda_device_runs_here_in_bfloat16(tmp_path, norm, optimis
         tensor.dtype == torch.float32 and tensor.isfinite().all()
         for tensor in trained.network.state_dict().values()
     )
+
+
+@pytest.mark.parametrize("has", [None, "_is_avx512_bf16_supported", "_is_amx_tile_supported"])
+def test_auto_computes_in_bfloat16_where_the_processor_multiplies_it(tmp_path, monkeypatch, has):
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.setattr(torch.cpu, name, lambda name=name: name == has)
+    cpu, cuda = torch.device("cpu"), torch.device("cuda")
+    for precision, wanted in (("auto", has is not None), ("bf16", True), ("float32", False)):
+        assert devices.wants_bf16(precision, cpu) == wanted
+        assert devices.wants_bf16(precision, cuda) == (precision != "float32")
+    trained = checkpoints.load_folder(training.train(tiny(precision="auto", steps=2), tmp_path))
+    assert trained.about["birth"]["precision"] == ("bf16" if has else "float32")
+    assert trained.settings["precision"] == "auto"
+
+
+def test_a_torch_that_cannot_say_computes_in_float32(monkeypatch):
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        monkeypatch.delattr(torch.cpu, name)
+    assert not devices.wants_bf16("auto", torch.device("cpu"))
 
 
 @pytest.fixture
