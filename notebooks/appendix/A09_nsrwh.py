@@ -387,7 +387,7 @@ save(figure, "following_over_training", alt="The share of answers that contain a
 def likeness(net, given="positives"):
     told_ids = [torch.tensor(encode(told(given).hints(p, vocabulary, p.stream(seed)), vocabulary)) for p in problems]
     with torch.inference_mode():
-        vectors = net._encode_hints(torch.nn.utils.rnn.pad_sequence(told_ids, batch_first=True))  # (B, S, h)
+        vectors = net.encode_hints(torch.nn.utils.rnn.pad_sequence(told_ids, batch_first=True))  # (B, S, h)
     unit = torch.nn.functional.normalize(vectors - vectors.mean(0), dim=-1)
     pairs = (unit @ unit.mT).mean(0)  # (S, S)
     return float((pairs.sum() - pairs.trace()) / (pairs.numel() - len(pairs)))

@@ -268,10 +268,11 @@ class Network(nn.Module):
             return memory
         if hint_only is not None:
             memory = memory.masked_fill(hint_only[:, None, None], 0.0)
-        return memory + self._encode_hints(hints)
+        return memory + self.encode_hints(hints)
 
-    def _encode_hints(self, hints: Tensor) -> Tensor:
+    def encode_hints(self, hints: Tensor) -> Tensor:
         """S learned anchors look at the hint tokens, (B, Lh) → (B, S, h)."""
+        (hints,) = self._here(hints)
         mask = (hints != 0)[:, None, None, :]  # (B, 1, 1, Lh)
         source = self.hint_tokens(hints) + self.hint_positions.weight[: hints.shape[1]]  # (B, Lh, h)
         x = self.anchors.expand(len(hints), -1, -1)

@@ -256,7 +256,7 @@ def test_without_a_symbolic_encoder_it_is_beam_search(problems):
     plain.network.load_state_dict(
         {k: v for k, v in hinted.network.state_dict().items() if not k.startswith(("hint_", "anchors"))}
     )
-    hinted.network._encode_hints = lambda hints: torch.zeros(len(hints), 4, 32)
+    hinted.network.encode_hints = lambda hints: torch.zeros(len(hints), 4, 32)
     both = [
         solve_all(problems[:4], s, m)
         for s, m in ((NSRwH(3, given="all", max_len=10), hinted), (BeamSearch(3, max_len=10), plain))
