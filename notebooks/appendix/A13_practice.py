@@ -379,8 +379,9 @@ for level, part in noisy_laws.groupby("noise"):
 # formulas, with a line, and with combinations of terms from a long and a short list (`nsr.search.combinations`). Another one is the answer if
 # its error is smaller by more than a standard error. Lists and rule were chosen on splits 10, 11 and 12 of the same tables. This is the third
 # version of the rule; split 0 was seen with the earlier ones, splits 1 and 2 were not. Most of these tables are made by Friedman's function,
-# which contains a wave of a product of two columns, and the short list has such waves. The other programs had the machine for
-# themselves; ours ran beside other work. On another machine pyoperon reached more on split 0 (a median of 0.92), so its speed counts.
+# which contains a wave of a product of two columns, and the short list has such waves. Ours ran beside other work,
+# and so did part of split 0 of the other programs; their splits 1 and 2 had the machine for themselves. On another machine pyoperon reached
+# more on split 0 (a median of 0.92), so its speed counts.
 
 # %%
 boxes = measured("black_box", black_box_jobs(trained, 3.0, comparable=weights == "laptop/full"), {"full": trained}, scale="laptop", recompute=recompute)

@@ -52,7 +52,7 @@ LATE = 9.0  # seconds: larger budgets are measured after everything else but oth
 RELEASE = 3  # of the method: the test part is measured once for each
 SETTINGS = 2  # of the other programs
 COMBINING = 3  # of the rule of nsr.search.combinations, by which tables without a law are answered
-# of the other programs on these tables: alone on the machine, whose speed decides what they reach
+# of the other programs on these tables: the speed of the machine decides what they reach
 SITTING = 2
 BLOCKS = {
     "development": 3,
