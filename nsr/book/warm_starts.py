@@ -1,8 +1,9 @@
 """Processes that start with the large libraries already imported.
 
 A notebook's two processes, Papermill's and the kernel, spend seven seconds of processor importing. Whoever runs
-a second notebook starts a server, `python -m nsr.book.warm_starts serve …`, which imports the libraries once. After that `python -m MODULE …` is a fork of the server: a small program asks for it, waits for it, and
-ends as it ends; if the small program is killed, the fork is, too.
+a second notebook starts a server, `python -m nsr.book.warm_starts serve …`, which imports the libraries once.
+After that, `python -m MODULE …` is a fork of the server: a small program asks for it, waits for it, and ends as
+it ends; if the small program is killed, the fork is, too.
 
     runner ──► ask ─ ─ ► server ──fork──► python -m nsr.book.kernel ──► ask ─ ─ ► server ──fork──► kernel
 

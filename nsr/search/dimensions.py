@@ -1,7 +1,7 @@
 """Dimensions: whether a formula can have the unit of y, if its columns have theirs.
 
 A constant may carry any unit. What is added has one unit; sin, exp and the like are taken of numbers, and their
-values are numbers. Two more rules are about logarithms, because the logarithm of a quantity changes by a number if its
+values are numbers. Three rules are about logarithms, because the logarithm of a quantity changes by a number if its
 unit does:
 
     c + k·log(x)         is k·log(x/x0): a constant in the sum takes the unit up
@@ -9,8 +9,8 @@ unit does:
     log(x) − log(y)      is log(x/y)
 
 So c1·x1 + c2·x2 is always possible, sin(c·x1), too; sin(x1) with x1 in metres is not, nor x1 + x2 in metres and
-seconds. A factor of 1 that
-carries a unit is written down, x1 + 1·x2, and costs as much as every constant. The exponents of the constants' units are the unknowns of a linear system, which is solved with fractions.
+seconds. A factor of 1 that carries a unit is written down, x1 + 1·x2, and costs as much as every constant. The
+exponents of the constants' units are the unknowns of a linear system, which is solved with fractions.
 """
 
 from __future__ import annotations
@@ -232,10 +232,8 @@ def taken_up(prefix: Prefix) -> set[int]:
         for has, tokens in ((summand, ("add", "sub", "neg")), (factor, ("mul", "div", "neg"))):
             has[i] = number[i] or token in tokens and any(has[j] for j in arguments)
     found: set[int] = set()
-    shift, scale = (
-        [False] * len(prefix),
-        [False] * len(prefix),
-    )  # a constant around it takes a summand, a factor
+    # whether a constant around it takes a summand, a factor
+    shift, scale = [False] * len(prefix), [False] * len(prefix)
     for i, token in enumerate(prefix):
         if token in ("add", "sub"):
             for j in (i + 1, second[i]):
